@@ -14,6 +14,7 @@ from codegen.emit.changelog import changelog
 from codegen.emit.extension import emit_extension
 from codegen.emit.json_schema import json_schema
 from codegen.emit.package import emit
+from codegen.emit.profile import error_types, fact_types
 from codegen.emit.reference import reference
 from codegen.errors import CodegenError
 from codegen.extensions.read import Extension, extension_folders, find_extension, read_extension
@@ -175,6 +176,9 @@ def generate(root: Path) -> Generated:
     overlay.check_used()
     docs.check_used()
     missing = docs.undocumented(revisions) if docs else []
+    if docs.profile:
+        facts, errors = fact_types(revisions, overlay), error_types(revisions)
+        missing += docs.profile.undocumented(facts, errors)
     for one in extensions:
         if one.docs is not None:
             one.docs.check_used()

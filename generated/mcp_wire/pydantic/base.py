@@ -8,7 +8,7 @@ from typing import Any, cast, get_args
 from pydantic import BaseModel, ConfigDict, GetCoreSchemaHandler
 from pydantic_core import CoreSchema, core_schema
 
-from mcp_wire.base import Arm, UnknownContent, encode, wire_name
+from mcp_wire.base import UnknownContent, UntaggedUnion, encode, wire_name
 
 __all__ = ["Picked", "Tagged", "WireModel"]
 
@@ -54,7 +54,7 @@ class _ToldApart:
 class Picked(_ToldApart):
     """Selects the arm by the keys of the object, with the marker of the wire types."""
 
-    def __init__(self, marker: type[Arm]) -> None:
+    def __init__(self, marker: type[UntaggedUnion]) -> None:
         self._marker = marker
 
     def _arm(self, value: dict[str, Any]) -> str | None:

@@ -18,10 +18,10 @@ import mcp_wire
 from mcp_gen.core.errors import McpError, ProjectionError, UsageError
 from mcp_gen.core.projection.rules import RULES, Apply, Loss, substitute
 from mcp_wire import Wire
-from mcp_wire.base import Arm, arm_of
+from mcp_wire.aliases import ALIASES
+from mcp_wire.base import UntaggedUnion, arm_of
 from mcp_wire.open_maps import OPEN_MAPS
 from mcp_wire.profile import Profile
-from mcp_wire.synonyms import SYNONYMS
 
 __all__ = ["Loss", "Projected", "project", "project_error", "restate"]
 
@@ -142,7 +142,7 @@ class _FieldShape:
                 self.item = _FieldShape(get_args(arm)[0])
             elif origin is dict:
                 self.value = _FieldShape(get_args(arm)[1])
-            elif isinstance(arm, type) and issubclass(arm, Struct | Arm):
+            elif isinstance(arm, type) and issubclass(arm, Struct | UntaggedUnion):
                 self.structs += (arm,)
 
     @property
@@ -346,8 +346,8 @@ class _Projection:
         )
 
     def _namesake(self, name: str) -> type[Struct] | None:
-        """Return the target's struct of that name or of a synonym; None if there is none."""
-        names = (name, *SYNONYMS.get(name, ()))
+        """Return the target's struct of that name or of an alias; None if there is none."""
+        names = (name, *ALIASES.get(name, ()))
         return next(filter(None, map(self._struct_at_target, names)), None)
 
     def _struct_at_target(self, name: str) -> type[Struct] | None:
