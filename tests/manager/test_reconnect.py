@@ -21,6 +21,7 @@ from mcp_gen import (
     SessionLost,
     TransportError,
 )
+from mcp_gen.core.transport.protocols import Duplex
 from mcp_gen.manager import supervisor
 from mcp_gen.types import ToolAnnotations
 from tests.manager.managed_servers import WAIT_S, Wire, managing, named_server
@@ -28,6 +29,19 @@ from tests.support.frames import every_revision
 from tests.support.http.loopback import serving
 
 REFUSED = TransportError("nobody is there")
+
+
+class Held:
+    """Server that begins to serve when it is told to `go_on`."""
+
+    def __init__(self, server: Server) -> None:
+        self.server = server
+        self.begun, self.go_on = asyncio.Event(), asyncio.Event()
+
+    async def serve(self, transport: Duplex) -> None:
+        self.begun.set()
+        await self.go_on.wait()
+        await self.server.serve(transport)
 
 
 class Cut:
@@ -90,6 +104,22 @@ async def test_the_lists_of_a_server_that_is_away_stay_as_they_were() -> None:
         await told.next("reconnecting")
         assert await manager.tools() == before
         assert (await manager.reconnect("left")).state == "connected"
+
+
+async def test_a_server_that_was_given_up_lists_nothing_while_it_is_connected_to_anew() -> None:
+    wire = Wire(named_server("left"))
+    async with managing({"left": wire}, reconnect=None) as (manager, told):
+        assert len(await manager.tools()) == 1
+        await wire.cut()
+        await told.next("reconnect_failed")
+        held = wire.server = Held(named_server("left"))
+        connecting = asyncio.create_task(manager.reconnect("left"))
+        async with asyncio.timeout(WAIT_S):
+            await held.begun.wait()
+        assert (manager.servers()["left"].state, await manager.tools()) == ("connecting", [])
+        held.go_on.set()
+        assert (await connecting).state == "connected"
+        assert len(await manager.tools()) == 1
 
 
 async def test_a_session_that_is_lost_is_not_asked_for_lists(

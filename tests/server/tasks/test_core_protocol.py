@@ -299,6 +299,21 @@ async def test_a_session_is_told_how_its_tasks_stand() -> None:
         assert (told["taskId"], told["status"], "_meta" in told) == (id, "completed", False)
 
 
+async def test_hooks_see_what_a_session_is_told_of_its_tasks() -> None:
+    server, go = a_server()
+    seen: list[str] = []
+
+    @server.hooks.outbound.on_task_status
+    async def hear(ctx: Any, params: Any) -> None:
+        seen.append(params.status)
+
+    async with conversing(server) as client:
+        await client.make("work")
+        go.set()
+        await client.told("notifications/tasks/status")
+        assert seen == ["completed"]
+
+
 async def test_progress_goes_on_until_the_end_and_names_the_task() -> None:
     server, go = Server("tasks"), asyncio.Event()
 
