@@ -299,6 +299,16 @@ async def test_a_session_is_told_how_its_tasks_stand() -> None:
         assert (told["taskId"], told["status"], "_meta" in told) == (id, "completed", False)
 
 
+async def test_a_session_is_told_that_its_task_is_over_before_it_gets_the_result() -> None:
+    server, go = a_server()
+    async with conversing(server) as client:
+        waiting = client.send("tasks/result", taskId=await client.make("work"))
+        await client.ask("ping")
+        go.set()
+        assert (await client.client.next())["method"] == "notifications/tasks/status"
+        assert (await client.client.next())["id"] == waiting
+
+
 async def test_hooks_see_what_a_session_is_told_of_its_tasks() -> None:
     server, go = a_server()
     seen: list[str] = []
