@@ -106,22 +106,22 @@ async def deaf_inside_tls(certificate: Path) -> AsyncIterator[tuple[Any, ssl.SSL
     inside, outside = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER), ssl.create_default_context()
     inside.load_cert_chain(certificate)
     outside.load_verify_locations(certificate)
-    peers: list[asyncio.StreamWriter] = []
+    met: asyncio.Future[asyncio.StreamWriter] = asyncio.get_running_loop().create_future()
 
     def meet(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        peers.append(writer)
         writer.transport.pause_reading()
+        met.set_result(writer)
 
-    server = await asyncio.start_server(meet, "127.0.0.1", ssl=inside)
-    try:
+    async with await asyncio.start_server(meet, "127.0.0.1", ssl=inside) as server:
         port = server.sockets[0].getsockname()[1]
         stream = await SocketBackend().connect_tcp("127.0.0.1", port)
-        yield await stream.start_tls(outside, "127.0.0.1", WAIT_S), outside
-    finally:
-        server.close()
-        for peer in peers:
+        encrypted = await stream.start_tls(outside, "127.0.0.1", WAIT_S)
+        peer = await asyncio.wait_for(met, WAIT_S)
+        try:
+            yield encrypted, outside
+        finally:
             peer.transport.abort()
-        await asyncio.sleep(0)
+            await asyncio.sleep(0)
 
 
 async def test_a_connection_that_cannot_be_encrypted_is_dropped_at_once(certificate: Path) -> None:
