@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 import mcp_wire
 from mcp_wire.changes import changes
 from tests.cli.running import complaint, lines, printed_json, run
@@ -12,6 +14,13 @@ STEP = ("2025-03-26", "2025-06-18")
 def test_the_first_line_counts_the_changes() -> None:
     first = f"2025-03-26 to 2025-06-18: {len(changes(*STEP))} changes"
     assert run("diff", *STEP).stdout.splitlines()[0] == first
+
+
+def test_one_change_is_counted_as_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    first = changes(*STEP)[:1]
+    monkeypatch.setattr("mcp_wire.changes.changes", lambda before, after: first)
+    said = run("diff", *STEP).stdout.splitlines()[0]
+    assert said == "2025-03-26 to 2025-06-18: 1 change"
 
 
 def test_a_change_stands_under_whom_it_breaks() -> None:

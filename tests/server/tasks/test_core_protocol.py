@@ -12,7 +12,7 @@ from msgspec import Raw
 
 import mcp_wire
 from mcp_gen import Context, McpError, Server, Tasks, UsageError
-from tests.server.tasks.raw_client import CORE, WITHOUT, conversing, related
+from tests.server.tasks.raw_client import CORE, WITHOUT, conversing, related, until
 from tests.support.frames import ALL
 from tests.support.peers.raw import talking
 
@@ -309,7 +309,27 @@ async def test_a_session_is_told_that_its_task_is_over_before_it_gets_the_result
         assert (await client.client.next())["id"] == waiting
 
 
-async def test_hooks_see_what_a_session_is_told_of_its_tasks() -> None:
+async def test_a_status_that_could_not_be_sent_is_logged(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    server, go = a_server()
+
+    @server.sending_middleware
+    async def fail(ctx: Any, method: str, params: Any, call_next: Any) -> Any:
+        if method == "notifications/tasks/status":
+            raise ZeroDivisionError
+        return await call_next(params)
+
+    async with conversing(server) as client:
+        id = await client.make("work")
+        go.set()
+        assert await client.text(id) == "it is done"
+        await until(lambda: "a notification could not be sent" in caplog.text)
+
+
+async def test_hooks_see_what_a_session_is_told_of_its_tasks(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
     server, go = a_server()
     seen: list[str] = []
 
@@ -322,6 +342,7 @@ async def test_hooks_see_what_a_session_is_told_of_its_tasks() -> None:
         go.set()
         await client.told("notifications/tasks/status")
         assert seen == ["completed"]
+    assert "could not be sent" not in caplog.text
 
 
 async def test_progress_goes_on_until_the_end_and_names_the_task() -> None:
