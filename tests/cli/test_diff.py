@@ -6,6 +6,8 @@ import os
 import subprocess
 import sys
 
+import pytest
+
 import mcp_wire
 from mcp_wire.changes import RULES, changes
 from tests.cli.running import complaint, lines, printed_json, run
@@ -20,6 +22,13 @@ def test_the_first_line_counts_the_changes() -> None:
         f"2025-03-26 to 2025-06-18: {on_wire} changes on the wire, "
         f"{text_alone} in the schema's text alone"
     )
+
+
+def test_one_change_is_counted_as_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    first = [change for change in changes(*STEP) if change.effect != "none"][:1]
+    monkeypatch.setattr("mcp_wire.changes.changes", lambda before, after: first)
+    said = run("diff", *STEP).stdout.splitlines()[0]
+    assert said == "2025-03-26 to 2025-06-18: 1 change on the wire"
 
 
 def test_a_change_stands_under_whom_it_breaks() -> None:
