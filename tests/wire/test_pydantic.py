@@ -591,6 +591,7 @@ def test_what_is_no_model_has_no_wire_type(value: Any) -> None:
     [
         "import mcp_wire.common, mcp_wire.handlers, mcp_wire.hooks, mcp_wire.latest",
         "import mcp_wire; [mcp_wire.profile(one) for one in mcp_wire.REVISIONS]",
+        "import mcp_wire.extensions.tasks, mcp_wire.extensions.ui",
         "import mcp_gen, mcp_gen.types, mcp_gen.server, mcp_gen.client",
     ],
 )
@@ -638,6 +639,11 @@ def models_in(modules: Set[str]) -> set[str]:
 def test_one_revision_of_models_imports_no_other(statement: str) -> None:
     modules = imported_by(statement)
     assert (revisions_in(modules), models_in(modules)) == ({"2025-03-26"}, {"2025-03-26"})
+
+
+def test_models_of_an_extension_import_its_own_revision_and_no_other() -> None:
+    modules = imported_by("import mcp_wire.pydantic.extensions.tasks")
+    assert (revisions_in(modules), models_in(modules)) == ({"2026-07-28"}, {"2026-07-28"})
 
 
 def test_a_revision_without_models_is_refused_with_those_there_are() -> None:

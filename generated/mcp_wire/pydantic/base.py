@@ -7,7 +7,7 @@ from collections.abc import Callable
 from math import isfinite
 from typing import Annotated, Any, Self, TypeAlias, cast, get_args
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, GetCoreSchemaHandler
+from pydantic import BaseModel, ConfigDict, GetCoreSchemaHandler
 from pydantic_core import CoreSchema, PydanticKnownError, core_schema
 
 from mcp_wire.base import Arm, UnknownContent, encode, wire_name
@@ -63,7 +63,19 @@ def _check_numbers(value: object) -> None:
             _check_numbers(one)
 
 
-AnyJson: TypeAlias = Annotated[Any, AfterValidator(_finite)]
+class _Finite:
+    """Makes `Any` refuse numbers that JSON lacks."""
+
+    # An AfterValidator reads the signature of its function for each field, and the import waits.
+    def __get_pydantic_core_schema__(self, _: Any, __: GetCoreSchemaHandler) -> CoreSchema:
+        return _any_json()
+
+
+def _any_json() -> CoreSchema:
+    return core_schema.no_info_after_validator_function(_finite, core_schema.any_schema())
+
+
+AnyJson: TypeAlias = Annotated[Any, _Finite()]
 """Any JSON value: no NaN, no infinity."""
 
 
@@ -182,7 +194,7 @@ def _unknown_content() -> CoreSchema:
         kept,
         core_schema.dict_schema(
             core_schema.str_schema(strict=True),
-            core_schema.no_info_after_validator_function(_finite, core_schema.any_schema()),
+            _any_json(),
         ),
     )
     return core_schema.json_or_python_schema(
