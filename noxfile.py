@@ -210,7 +210,10 @@ def _compare_with_checkout(session: nox.Session, built: Path) -> None:
         if path.is_file() and "__pycache__" not in path.parts
     }
     forced = PYPROJECT["tool"]["hatch"]["build"]["targets"]["wheel"]["force-include"]
-    sources |= {inside: Path(outside) for outside, inside in forced.items()}
+    for outside, inside in forced.items():
+        folder, target = Path(outside), Path(inside)
+        within = folder.rglob("*") if folder.is_dir() else (folder,)
+        sources |= {(target / path.relative_to(folder)).as_posix(): path for path in within}
     with ZipFile(built) as archive:
         packed = {
             name: archive.read(name) for name in archive.namelist() if ".dist-info/" not in name

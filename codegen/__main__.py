@@ -12,7 +12,9 @@ from codegen.draft import Draft, make
 from codegen.emit import tree
 from codegen.emit.changelog import changelog
 from codegen.emit.extension import emit_extension
+from codegen.emit.json_schema import json_schema
 from codegen.emit.package import emit
+from codegen.emit.profile import error_types, fact_types
 from codegen.emit.reference import reference
 from codegen.errors import CodegenError
 from codegen.extensions.read import Extension, extension_folders, find_extension, read_extension
@@ -26,6 +28,7 @@ from codegen.model.overlay import Overlay
 from codegen.schema.load import load
 
 PACKAGE = "mcp_wire"
+SCHEMAS = "json-schema"
 
 _EPILOG = """\
 examples:
@@ -75,16 +78,23 @@ def _regenerate(options: argparse.Namespace) -> int:
         raise CodegenError("--revision, --facts and --overlay describe a --schema FILE; add it")
     made = generate(options.root)
     skipped = _not_named(options.revisions, options.root)
-    package = (options.out or options.root / "generated") / PACKAGE
+    generated = options.out or options.root / "generated"
+    package, schemas = generated / PACKAGE, generated / SCHEMAS
     pages = options.root / "docs" / "reference"
     if options.check:
         stale = _show("generated/", made.package, package, skipped)
+        stale |= _show("generated/", made.schemas, schemas)
         stale |= _show("docs/reference/", made.reference, pages)
         return 1 if stale else 0
-    changed = [*tree.write(made.package, package, skipped), *tree.write(made.reference, pages)]
+    changed = [
+        *tree.write(made.package, package, skipped),
+        *tree.write(made.schemas, schemas),
+        *tree.write(made.reference, pages),
+    ]
     for path in changed:
         print(f"wrote {path}")
-    print(_summary(len(made.package) + len(made.reference), changed, started))
+    count = len(made.package) + len(made.schemas) + len(made.reference)
+    print(_summary(count, changed, started))
     return 0
 
 
@@ -103,8 +113,12 @@ def _draft(options: argparse.Namespace) -> int:
     extensions = _extensions(options.root, overlay)
     made = make(draft, published, overlay, options.root, extensions)
     package = options.out / PACKAGE
-    changed = tree.write(made.files, package)
-    print(f"wrote {package}: {_summary(len(made.files), changed, started)}")
+    changed = [
+        *tree.write(made.files, package),
+        *tree.write(made.schemas, options.out / SCHEMAS),
+    ]
+    count = len(made.files) + len(made.schemas)
+    print(f"wrote {package}: {_summary(count, changed, started)}")
     sys.stdout.write(made.report)
     return 0
 
@@ -131,10 +145,11 @@ def _summary(count: int, changed: list[str], started: float) -> str:
 
 @dataclass(frozen=True)
 class Generated:
-    """Generated files, by path inside the package or the reference folder."""
+    """Generated files, by path inside the folder of their kind."""
 
     package: dict[Path, str]
     reference: dict[Path, str]
+    schemas: dict[Path, str]
 
 
 def generate(root: Path) -> Generated:
@@ -154,12 +169,16 @@ def generate(root: Path) -> Generated:
         subject = f"the extension `{one.identifier}`"
         own = reference([one.own], overlay, one.docs or NO_DOCS, subject)
         pages |= {folder / path: text for path, text in own.items()}
-    made = Generated(emit(revisions, overlay, docs, extensions), pages)
+    schemas = {Path(f"{one.name}.json"): json_schema(one, docs) for one in revisions}
+    made = Generated(emit(revisions, overlay, docs, extensions), pages, schemas)
     dated = changelog(made.package, [revision.name for revision in revisions])
     pages |= {Path("changes", path): text for path, text in dated.items()}
     overlay.check_used()
     docs.check_used()
     missing = docs.undocumented(revisions) if docs else []
+    if docs.profile:
+        facts, errors = fact_types(revisions, overlay), error_types(revisions)
+        missing += docs.profile.undocumented(facts, errors)
     for one in extensions:
         if one.docs is not None:
             one.docs.check_used()

@@ -7,6 +7,7 @@ from pathlib import Path
 
 from codegen.decisions import Told, decisions, succession
 from codegen.emit.changelog import change_table
+from codegen.emit.json_schema import json_schema
 from codegen.emit.package import emit, opens
 from codegen.errors import CodegenError
 from codegen.extensions.read import Extension
@@ -51,6 +52,7 @@ class Made:
     """The files of the package with the draft in it, and the report on the draft."""
 
     files: dict[Path, str]
+    schemas: dict[Path, str]
     report: str
 
 
@@ -70,7 +72,9 @@ def make(
     revision = _read(draft, root / "schema" / newest.name / "facts.toml", overlay)
     if draft.facts:
         check_alike([*published, revision])
-    files = emit([*published, revision], overlay, read_docs(root), extensions)
+    docs = read_docs(root)
+    files = emit([*published, revision], overlay, docs, extensions)
+    schemas = {Path(f"{one.name}.json"): json_schema(one, docs) for one in (*published, revision)}
     table = change_table(files)
     told = [
         Told(row.kind, row.path, row.before, row.after, row.detail, row.effect)
@@ -90,7 +94,7 @@ def make(
         f"to decide: {len(asked) or 'nothing'}",
         *(f"  - {one}" for one in asked),
     ]
-    return Made(files, "\n".join(lines) + "\n")
+    return Made(files, schemas, "\n".join(lines) + "\n")
 
 
 _NOT_OFFERED = " (not in REVISIONS: no method of it has a [[role]] that opens a connection)"

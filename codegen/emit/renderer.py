@@ -9,6 +9,7 @@ from jinja2.bccache import Bucket
 from codegen.emit.python_text import FILTERS, docstring
 from codegen.model import ir
 from codegen.model.docs import Docs
+from codegen.model.message_docs import frame_line, message_line
 
 COMMAND = "python -m codegen"
 
@@ -65,16 +66,14 @@ class Renderer:
 
     def struct_doc(self, struct: ir.Struct, revision: ir.Revision) -> str:
         """Return the type's docstring: its meaning, deprecation and specification page."""
-        meaning = self._docs.type(struct.name)
+        meaning = self._docs.type(struct.name) or message_line(struct, revision)
         page = revision.pages[struct.name]
         source = f"Source: {revision.spec}/{page}" if meaning and page and revision.spec else ""
         return docstring([*_described(meaning, struct.deprecated), source], 4)
 
     def field_doc(self, field: ir.Field, struct: ir.Struct) -> str:
         """Return the docstring of a field: its meaning and deprecation."""
-        meaning = self._docs.field(struct.name, field.wire)
-        if field.name == "meta":
-            return ""  # on nearly every type, and the same on each: the module says it once
+        meaning = self._docs.field(struct.name, field.wire) or frame_line(struct, field.wire)
         return docstring(_described(meaning, field.deprecated), 4)
 
 

@@ -268,9 +268,9 @@ def test_an_error_has_the_code_of_the_target(error: McpError, of: str, to: str, 
     assert project_error(error, of=of, to=to).code == code
 
 
-def test_every_synonym_is_restated_as_its_namesake() -> None:
+def test_every_alias_is_restated_as_its_namesake() -> None:
     renamed = [[row["old"], row["new"]] for row in overlay_rows("renamed")]
-    for names in [*(row["names"] for row in overlay_rows("synonym")), *renamed]:
+    for names in [*(row["names"] for row in overlay_rows("also_named")), *renamed]:
         homes = {
             revision: name
             for revision in mcp_wire.REVISIONS

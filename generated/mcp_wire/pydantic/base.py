@@ -10,7 +10,7 @@ from typing import Annotated, Any, Self, TypeAlias, cast, get_args
 from pydantic import BaseModel, ConfigDict, GetCoreSchemaHandler
 from pydantic_core import CoreSchema, PydanticKnownError, core_schema
 
-from mcp_wire.base import Arm, UnknownContent, encode, wire_name
+from mcp_wire.base import UnknownContent, UntaggedUnion, encode, wire_name
 
 __all__ = ["AnyJson", "Picked", "Tagged", "WireModel"]
 
@@ -127,7 +127,7 @@ class _Union:
 class Picked(_Union):
     """Selects the arm by the keys of the object, with the marker of the wire types."""
 
-    def __init__(self, marker: type[Arm]) -> None:
+    def __init__(self, marker: type[UntaggedUnion]) -> None:
         self._marker = marker
 
     def _arm(self, value: dict[str, Any]) -> str | None:

@@ -158,11 +158,18 @@ class CallToolRequestParams(WireModel):
     arguments: dict[str, AnyJson] | None = None
     """Values by parameter, as the tool's input schema wants them; absent means none."""
     meta: Annotated[dict[str, AnyJson] | None, Field(alias="_meta")] = None
+    """Metadata by key; keys that we do not know are kept."""
 
 
 class CallToolRequest(WireModel):
+    """The request `tools/call`, from client to server.
+
+    Source: https://modelcontextprotocol.io/specification/2025-03-26/server/tools
+    """
+
     method: Literal["tools/call"] = "tools/call"
     params: CallToolRequestParams
+    """Arguments of the method."""
 
 
 class RootsCapability(WireModel):
@@ -226,6 +233,7 @@ class CompleteResult(WireModel):
     completion: Completion
     """Values to offer, and whether there are more."""
     meta: Annotated[dict[str, AnyJson] | None, Field(alias="_meta")] = None
+    """Metadata by key; keys that we do not know are kept."""
 
 
 Cursor = TypeAliasType("Cursor", StrictStr)
@@ -243,11 +251,18 @@ class GetPromptRequestParams(WireModel):
     arguments: dict[str, str] | None = None
     """The text for each blank, by name; absent means none."""
     meta: Annotated[dict[str, AnyJson] | None, Field(alias="_meta")] = None
+    """Metadata by key; keys that we do not know are kept."""
 
 
 class GetPromptRequest(WireModel):
+    """The request `prompts/get`, from client to server.
+
+    Source: https://modelcontextprotocol.io/specification/2025-03-26/server/prompts
+    """
+
     method: Literal["prompts/get"] = "prompts/get"
     params: GetPromptRequestParams
+    """Arguments of the method."""
 
 
 class Implementation(WireModel):
@@ -277,11 +292,19 @@ class InitializeRequestParams(WireModel):
     client_info: Annotated[Implementation, Field(alias="clientInfo")]
     """The software that the client says it is."""
     meta: Annotated[dict[str, AnyJson] | None, Field(alias="_meta")] = None
+    """Metadata by key; keys that we do not know are kept."""
 
 
 class InitializeRequest(WireModel):
+    """The request `initialize`, from client to server.
+
+    Source:
+    https://modelcontextprotocol.io/specification/2025-03-26/basic/lifecycle#initialization
+    """
+
     method: Literal["initialize"] = "initialize"
     params: InitializeRequestParams
+    """Arguments of the method."""
 
 
 class NotificationParams(WireModel):
@@ -292,11 +315,19 @@ class NotificationParams(WireModel):
     """
 
     meta: Annotated[dict[str, AnyJson] | None, Field(alias="_meta")] = None
+    """Metadata by key; keys that we do not know are kept."""
 
 
 class InitializedNotification(WireModel):
+    """The notification `notifications/initialized`, from client to server.
+
+    Source:
+    https://modelcontextprotocol.io/specification/2025-03-26/basic/lifecycle#initialization
+    """
+
     method: Literal["notifications/initialized"] = "notifications/initialized"
     params: NotificationParams | None = None
+    """Arguments of the method."""
 
 
 class Error(WireModel):
@@ -314,9 +345,17 @@ class Error(WireModel):
 
 
 class JSONRPCNotification(WireModel):
+    """The frame of a notification, whatever its method.
+
+    Source: https://modelcontextprotocol.io/specification/2025-03-26/basic
+    """
+
     method: str
+    """Name of the request or notification, such as `tools/call`."""
     jsonrpc: Literal["2.0"] = "2.0"
+    """Version of JSON-RPC, always `2.0`."""
     params: dict[str, AnyJson] | None = None
+    """Arguments of the method."""
 
 
 class PaginatedRequestParams(WireModel):
@@ -328,21 +367,40 @@ class PaginatedRequestParams(WireModel):
     cursor: str | None = None
     """Position from the previous page's `nextCursor`; absent means from the start."""
     meta: Annotated[dict[str, AnyJson] | None, Field(alias="_meta")] = None
+    """Metadata by key; keys that we do not know are kept."""
 
 
 class ListPromptsRequest(WireModel):
+    """The request `prompts/list`, from client to server.
+
+    Source: https://modelcontextprotocol.io/specification/2025-03-26/server/prompts
+    """
+
     method: Literal["prompts/list"] = "prompts/list"
     params: PaginatedRequestParams | None = None
+    """Arguments of the method."""
 
 
 class ListResourceTemplatesRequest(WireModel):
+    """The request `resources/templates/list`, from client to server.
+
+    Source: https://modelcontextprotocol.io/specification/2025-03-26/server/resources
+    """
+
     method: Literal["resources/templates/list"] = "resources/templates/list"
     params: PaginatedRequestParams | None = None
+    """Arguments of the method."""
 
 
 class ListResourcesRequest(WireModel):
+    """The request `resources/list`, from client to server.
+
+    Source: https://modelcontextprotocol.io/specification/2025-03-26/server/resources
+    """
+
     method: Literal["resources/list"] = "resources/list"
     params: PaginatedRequestParams | None = None
+    """Arguments of the method."""
 
 
 class RequestParams(WireModel):
@@ -352,16 +410,29 @@ class RequestParams(WireModel):
     """
 
     meta: Annotated[dict[str, AnyJson] | None, Field(alias="_meta")] = None
+    """Metadata by key; keys that we do not know are kept."""
 
 
 class ListRootsRequest(WireModel):
+    """The request `roots/list`, from server to client.
+
+    Source: https://modelcontextprotocol.io/specification/2025-03-26/client/roots
+    """
+
     method: Literal["roots/list"] = "roots/list"
     params: RequestParams | None = None
+    """Arguments of the method."""
 
 
 class ListToolsRequest(WireModel):
+    """The request `tools/list`, from client to server.
+
+    Source: https://modelcontextprotocol.io/specification/2025-03-26/server/tools
+    """
+
     method: Literal["tools/list"] = "tools/list"
     params: PaginatedRequestParams | None = None
+    """Arguments of the method."""
 
 
 LoggingLevel = TypeAliasType(
@@ -384,11 +455,18 @@ class LoggingMessageNotificationParams(WireModel):
     logger: str | None = None
     """The part of the server that logs it."""
     meta: Annotated[dict[str, AnyJson] | None, Field(alias="_meta")] = None
+    """Metadata by key; keys that we do not know are kept."""
 
 
 class LoggingMessageNotification(WireModel):
+    """The notification `notifications/message`, from server to client.
+
+    Source: https://modelcontextprotocol.io/specification/2025-03-26/server/utilities/logging
+    """
+
     method: Literal["notifications/message"] = "notifications/message"
     params: LoggingMessageNotificationParams
+    """Arguments of the method."""
 
 
 class ModelHint(WireModel):
@@ -422,13 +500,27 @@ class ModelPreferences(WireModel):
 
 
 class Notification(WireModel):
+    """The base of messages without a response.
+
+    Source: https://modelcontextprotocol.io/specification/2025-03-26/basic
+    """
+
     method: str
+    """Name of the request or notification, such as `tools/call`."""
     params: dict[str, AnyJson] | None = None
+    """Arguments of the method."""
 
 
 class PaginatedRequest(WireModel):
+    """The base of requests for one page of a list.
+
+    Source: https://modelcontextprotocol.io/specification/2025-03-26/server/utilities/pagination
+    """
+
     method: str
+    """Name of the request or notification, such as `tools/call`."""
     params: PaginatedRequestParams | None = None
+    """Arguments of the method."""
 
 
 class PaginatedResult(WireModel):
@@ -438,13 +530,20 @@ class PaginatedResult(WireModel):
     """
 
     meta: Annotated[dict[str, AnyJson] | None, Field(alias="_meta")] = None
+    """Metadata by key; keys that we do not know are kept."""
     next_cursor: Annotated[str | None, Field(alias="nextCursor")] = None
     """Value to send as `cursor` for the following page; absent on the last one."""
 
 
 class PingRequest(WireModel):
+    """The request `ping`, from either side.
+
+    Source: https://modelcontextprotocol.io/specification/2025-03-26/basic/utilities/ping
+    """
+
     method: Literal["ping"] = "ping"
     params: RequestParams | None = None
+    """Arguments of the method."""
 
 
 ProgressToken = TypeAliasType("ProgressToken", StrictStr | StrictInt)
@@ -466,8 +565,14 @@ class PromptArgument(WireModel):
 
 
 class PromptListChangedNotification(WireModel):
+    """The notification `notifications/prompts/list_changed`, from server to client.
+
+    Source: https://modelcontextprotocol.io/specification/2025-03-26/server/prompts
+    """
+
     method: Literal["notifications/prompts/list_changed"] = "notifications/prompts/list_changed"
     params: NotificationParams | None = None
+    """Arguments of the method."""
 
 
 class PromptReference(WireModel):
@@ -490,16 +595,30 @@ class ReadResourceRequestParams(WireModel):
     uri: str
     """URI of the resource, with any scheme; the server interprets it."""
     meta: Annotated[dict[str, AnyJson] | None, Field(alias="_meta")] = None
+    """Metadata by key; keys that we do not know are kept."""
 
 
 class ReadResourceRequest(WireModel):
+    """The request `resources/read`, from client to server.
+
+    Source: https://modelcontextprotocol.io/specification/2025-03-26/server/resources
+    """
+
     method: Literal["resources/read"] = "resources/read"
     params: ReadResourceRequestParams
+    """Arguments of the method."""
 
 
 class Request(WireModel):
+    """The base of messages with a response.
+
+    Source: https://modelcontextprotocol.io/specification/2025-03-26/basic
+    """
+
     method: str
+    """Name of the request or notification, such as `tools/call`."""
     params: dict[str, AnyJson] | None = None
+    """Arguments of the method."""
 
 
 RequestId = TypeAliasType("RequestId", StrictStr | StrictInt)
@@ -519,8 +638,14 @@ class ResourceContents(WireModel):
 
 
 class ResourceListChangedNotification(WireModel):
+    """The notification `notifications/resources/list_changed`, from server to client.
+
+    Source: https://modelcontextprotocol.io/specification/2025-03-26/server/resources
+    """
+
     method: Literal["notifications/resources/list_changed"] = "notifications/resources/list_changed"
     params: NotificationParams | None = None
+    """Arguments of the method."""
 
 
 class ResourceReference(WireModel):
@@ -543,11 +668,18 @@ class ResourceUpdatedNotificationParams(WireModel):
     uri: str
     """The changed resource; it may be a part of the one subscribed to."""
     meta: Annotated[dict[str, AnyJson] | None, Field(alias="_meta")] = None
+    """Metadata by key; keys that we do not know are kept."""
 
 
 class ResourceUpdatedNotification(WireModel):
+    """The notification `notifications/resources/updated`, from server to client.
+
+    Source: https://modelcontextprotocol.io/specification/2025-03-26/server/resources
+    """
+
     method: Literal["notifications/resources/updated"] = "notifications/resources/updated"
     params: ResourceUpdatedNotificationParams
+    """Arguments of the method."""
 
 
 class Result(WireModel):
@@ -557,6 +689,7 @@ class Result(WireModel):
     """
 
     meta: Annotated[dict[str, AnyJson] | None, Field(alias="_meta")] = None
+    """Metadata by key; keys that we do not know are kept."""
 
 
 Role = TypeAliasType("Role", Literal["user", "assistant"])
@@ -576,8 +709,14 @@ class Root(WireModel):
 
 
 class RootsListChangedNotification(WireModel):
+    """The notification `notifications/roots/list_changed`, from client to server.
+
+    Source: https://modelcontextprotocol.io/specification/2025-03-26/client/roots
+    """
+
     method: Literal["notifications/roots/list_changed"] = "notifications/roots/list_changed"
     params: NotificationParams | None = None
+    """Arguments of the method."""
 
 
 class PromptsCapability(WireModel):
@@ -645,11 +784,18 @@ class SetLevelRequestParams(WireModel):
     level: LoggingLevel
     """The least severe messages to send; more severe ones are sent as well."""
     meta: Annotated[dict[str, AnyJson] | None, Field(alias="_meta")] = None
+    """Metadata by key; keys that we do not know are kept."""
 
 
 class SetLevelRequest(WireModel):
+    """The request `logging/setLevel`, from client to server.
+
+    Source: https://modelcontextprotocol.io/specification/2025-03-26/server/utilities/logging
+    """
+
     method: Literal["logging/setLevel"] = "logging/setLevel"
     params: SetLevelRequestParams
+    """Arguments of the method."""
 
 
 class SubscribeRequestParams(WireModel):
@@ -661,11 +807,18 @@ class SubscribeRequestParams(WireModel):
     uri: str
     """Its address, with any scheme; the server decides what that means."""
     meta: Annotated[dict[str, AnyJson] | None, Field(alias="_meta")] = None
+    """Metadata by key; keys that we do not know are kept."""
 
 
 class SubscribeRequest(WireModel):
+    """The request `resources/subscribe`, from client to server.
+
+    Source: https://modelcontextprotocol.io/specification/2025-03-26/server/resources
+    """
+
     method: Literal["resources/subscribe"] = "resources/subscribe"
     params: SubscribeRequestParams
+    """Arguments of the method."""
 
 
 class TextResourceContents(WireModel):
@@ -701,8 +854,14 @@ class ToolAnnotations(WireModel):
 
 
 class ToolListChangedNotification(WireModel):
+    """The notification `notifications/tools/list_changed`, from server to client.
+
+    Source: https://modelcontextprotocol.io/specification/2025-03-26/server/tools
+    """
+
     method: Literal["notifications/tools/list_changed"] = "notifications/tools/list_changed"
     params: NotificationParams | None = None
+    """Arguments of the method."""
 
 
 class UnsubscribeRequestParams(WireModel):
@@ -714,11 +873,18 @@ class UnsubscribeRequestParams(WireModel):
     uri: str
     """Its address, as it was subscribed to."""
     meta: Annotated[dict[str, AnyJson] | None, Field(alias="_meta")] = None
+    """Metadata by key; keys that we do not know are kept."""
 
 
 class UnsubscribeRequest(WireModel):
+    """The request `resources/unsubscribe`, from client to server.
+
+    Source: https://modelcontextprotocol.io/specification/2025-03-26/server/resources
+    """
+
     method: Literal["resources/unsubscribe"] = "resources/unsubscribe"
     params: UnsubscribeRequestParams
+    """Arguments of the method."""
 
 
 class Annotations(WireModel):
@@ -759,11 +925,18 @@ class CancelledNotificationParams(WireModel):
     reason: str | None = None
     """Explanation for a log or the user."""
     meta: Annotated[dict[str, AnyJson] | None, Field(alias="_meta")] = None
+    """Metadata by key; keys that we do not know are kept."""
 
 
 class CancelledNotification(WireModel):
+    """The notification `notifications/cancelled`, from either side.
+
+    Source: https://modelcontextprotocol.io/specification/2025-03-26/basic/utilities/cancellation
+    """
+
     method: Literal["notifications/cancelled"] = "notifications/cancelled"
     params: CancelledNotificationParams
+    """Arguments of the method."""
 
 
 CompletionReference = TypeAliasType(
@@ -784,11 +957,18 @@ class CompleteRequestParams(WireModel):
     argument: CompletionArgument
     """Name of the argument, and the text typed so far."""
     meta: Annotated[dict[str, AnyJson] | None, Field(alias="_meta")] = None
+    """Metadata by key; keys that we do not know are kept."""
 
 
 class CompleteRequest(WireModel):
+    """The request `completion/complete`, from client to server.
+
+    Source: https://modelcontextprotocol.io/specification/2025-03-26/server/utilities/completion
+    """
+
     method: Literal["completion/complete"] = "completion/complete"
     params: CompleteRequestParams
+    """Arguments of the method."""
 
 
 AnyResourceContents = TypeAliasType(
@@ -844,27 +1024,53 @@ class InitializeResult(WireModel):
     server_info: Annotated[Implementation, Field(alias="serverInfo")]
     """The software that the server says it is."""
     meta: Annotated[dict[str, AnyJson] | None, Field(alias="_meta")] = None
+    """Metadata by key; keys that we do not know are kept."""
     instructions: str | None = None
     """Advice for a model on using the server; often put into the system prompt."""
 
 
 class JSONRPCError(WireModel):
+    """The frame of a response to a failed request.
+
+    Source: https://modelcontextprotocol.io/specification/2025-03-26/basic
+    """
+
     jsonrpc: Literal["2.0"] = "2.0"
+    """Version of JSON-RPC, always `2.0`."""
     id: RequestId
+    """Ties a response to its request; chosen by the request's sender."""
     error: Error
+    """Code and description of the failure."""
 
 
 class JSONRPCRequest(WireModel):
+    """The frame of a request, whatever its method.
+
+    Source: https://modelcontextprotocol.io/specification/2025-03-26/basic
+    """
+
     method: str
+    """Name of the request or notification, such as `tools/call`."""
     jsonrpc: Literal["2.0"] = "2.0"
+    """Version of JSON-RPC, always `2.0`."""
     id: RequestId
+    """Ties a response to its request; chosen by the request's sender."""
     params: dict[str, AnyJson] | None = None
+    """Arguments of the method."""
 
 
 class JSONRPCResponse(WireModel):
+    """The frame of a response; until 2025-06-18 that of a result alone.
+
+    Source: https://modelcontextprotocol.io/specification/2025-03-26/basic
+    """
+
     jsonrpc: Literal["2.0"] = "2.0"
+    """Version of JSON-RPC, always `2.0`."""
     id: RequestId
+    """Ties a response to its request; chosen by the request's sender."""
     result: Result
+    """Answer to the request; its type depends on the method."""
 
 
 class ListRootsResult(WireModel):
@@ -876,6 +1082,7 @@ class ListRootsResult(WireModel):
     roots: list[Root]
     """All of them: this list has no pages."""
     meta: Annotated[dict[str, AnyJson] | None, Field(alias="_meta")] = None
+    """Metadata by key; keys that we do not know are kept."""
 
 
 class ProgressNotificationParams(WireModel):
@@ -893,11 +1100,18 @@ class ProgressNotificationParams(WireModel):
     message: str | None = None
     """Description of the current step, for people."""
     meta: Annotated[dict[str, AnyJson] | None, Field(alias="_meta")] = None
+    """Metadata by key; keys that we do not know are kept."""
 
 
 class ProgressNotification(WireModel):
+    """The notification `notifications/progress`, from either side.
+
+    Source: https://modelcontextprotocol.io/specification/2025-03-26/basic/utilities/progress
+    """
+
     method: Literal["notifications/progress"] = "notifications/progress"
     params: ProgressNotificationParams
+    """Arguments of the method."""
 
 
 class Prompt(WireModel):
@@ -923,6 +1137,7 @@ class ReadResourceResult(WireModel):
     contents: list[AnyResourceContents]
     """The data: one entry, or one for each part."""
     meta: Annotated[dict[str, AnyJson] | None, Field(alias="_meta")] = None
+    """Metadata by key; keys that we do not know are kept."""
 
 
 class Resource(WireModel):
@@ -976,6 +1191,7 @@ ServerNotification = TypeAliasType(
         Field(discriminator="method"),
     ],
 )
+"""Every notification that a server may send."""
 
 
 class TextContent(WireModel):
@@ -1026,6 +1242,7 @@ class CallToolResult(WireModel):
     content: list[ContentBlock]
     """The answer as blocks for a model to read; there may be none."""
     meta: Annotated[dict[str, AnyJson] | None, Field(alias="_meta")] = None
+    """Metadata by key; keys that we do not know are kept."""
     is_error: Annotated[bool | None, Field(alias="isError")] = None
     """True if the tool failed, and the content says how; absent means that it did not."""
 
@@ -1040,7 +1257,7 @@ ClientNotification = TypeAliasType(
         Field(discriminator="method"),
     ],
 )
-
+"""Every notification that a client may send."""
 ClientRequest = TypeAliasType(
     "ClientRequest",
     Annotated[
@@ -1060,7 +1277,7 @@ ClientRequest = TypeAliasType(
         Field(discriminator="method"),
     ],
 )
-
+"""Every request that a client may send."""
 SamplingMessageContentBlock = TypeAliasType(
     "SamplingMessageContentBlock",
     Annotated[TextContent | ImageContent | AudioContent | UnknownContent, Tagged("type")],
@@ -1081,6 +1298,7 @@ class CreateMessageResult(WireModel):
     model: str
     """The model that the client chose, by the provider's name for it."""
     meta: Annotated[dict[str, AnyJson] | None, Field(alias="_meta")] = None
+    """Metadata by key; keys that we do not know are kept."""
     stop_reason: Annotated[str | None, Field(alias="stopReason")] = None
     """Reason that sampling ended, such as `endTurn` or `maxTokens`; absent if unknown."""
 
@@ -1088,17 +1306,17 @@ class CreateMessageResult(WireModel):
 JSONRPCBatchRequestItem = TypeAliasType(
     "JSONRPCBatchRequestItem", JSONRPCRequest | JSONRPCNotification
 )
-
+"""A request or notification of a batch."""
 JSONRPCBatchRequest = TypeAliasType(
     "JSONRPCBatchRequest", Annotated[list[JSONRPCBatchRequestItem], Strict()]
 )
-
+"""Requests and notifications in one message; only 2025-03-26 has batches."""
 JSONRPCBatchResponseItem = TypeAliasType("JSONRPCBatchResponseItem", JSONRPCResponse | JSONRPCError)
-
+"""A response to one request of a batch."""
 JSONRPCBatchResponse = TypeAliasType(
     "JSONRPCBatchResponse", Annotated[list[JSONRPCBatchResponseItem], Strict()]
 )
-
+"""Responses to a batch in one message, in any order."""
 JSONRPCMessage = TypeAliasType(
     "JSONRPCMessage",
     JSONRPCRequest
@@ -1108,6 +1326,7 @@ JSONRPCMessage = TypeAliasType(
     | JSONRPCError
     | Annotated[list[JSONRPCBatchResponseItem], Strict()],
 )
+"""Anything that one peer may send to the other."""
 
 
 class ListPromptsResult(WireModel):
@@ -1119,6 +1338,7 @@ class ListPromptsResult(WireModel):
     prompts: list[Prompt]
     """The items of this page; `next_cursor` says whether there are more."""
     meta: Annotated[dict[str, AnyJson] | None, Field(alias="_meta")] = None
+    """Metadata by key; keys that we do not know are kept."""
     next_cursor: Annotated[str | None, Field(alias="nextCursor")] = None
     """Value to send as `cursor` for the following page; absent on the last one."""
 
@@ -1132,6 +1352,7 @@ class ListResourceTemplatesResult(WireModel):
     resource_templates: Annotated[list[ResourceTemplate], Field(alias="resourceTemplates")]
     """The items of this page; `next_cursor` says whether there are more."""
     meta: Annotated[dict[str, AnyJson] | None, Field(alias="_meta")] = None
+    """Metadata by key; keys that we do not know are kept."""
     next_cursor: Annotated[str | None, Field(alias="nextCursor")] = None
     """Value to send as `cursor` for the following page; absent on the last one."""
 
@@ -1145,6 +1366,7 @@ class ListResourcesResult(WireModel):
     resources: list[Resource]
     """The items of this page; a template's resources need not be among them."""
     meta: Annotated[dict[str, AnyJson] | None, Field(alias="_meta")] = None
+    """Metadata by key; keys that we do not know are kept."""
     next_cursor: Annotated[str | None, Field(alias="nextCursor")] = None
     """Value to send as `cursor` for the following page; absent on the last one."""
 
@@ -1158,6 +1380,7 @@ class ListToolsResult(WireModel):
     tools: list[Tool]
     """The items of this page; `next_cursor` says whether there are more."""
     meta: Annotated[dict[str, AnyJson] | None, Field(alias="_meta")] = None
+    """Metadata by key; keys that we do not know are kept."""
     next_cursor: Annotated[str | None, Field(alias="nextCursor")] = None
     """Value to send as `cursor` for the following page; absent on the last one."""
 
@@ -1187,6 +1410,7 @@ class SamplingMessage(WireModel):
 
 
 ClientResult = TypeAliasType("ClientResult", Result | CreateMessageResult | ListRootsResult)
+"""Every result that a client may respond with."""
 
 
 class CreateMessageRequestParams(WireModel):
@@ -1214,11 +1438,18 @@ class CreateMessageRequestParams(WireModel):
     metadata: dict[str, AnyJson] | None = None
     """Passed on to the model's provider, in the form that this one knows."""
     meta: Annotated[dict[str, AnyJson] | None, Field(alias="_meta")] = None
+    """Metadata by key; keys that we do not know are kept."""
 
 
 class CreateMessageRequest(WireModel):
+    """The request `sampling/createMessage`, from server to client.
+
+    Source: https://modelcontextprotocol.io/specification/2025-03-26/client/sampling
+    """
+
     method: Literal["sampling/createMessage"] = "sampling/createMessage"
     params: CreateMessageRequestParams
+    """Arguments of the method."""
 
 
 class GetPromptResult(WireModel):
@@ -1230,6 +1461,7 @@ class GetPromptResult(WireModel):
     messages: list[PromptMessage]
     """The conversation to give to the model, oldest first."""
     meta: Annotated[dict[str, AnyJson] | None, Field(alias="_meta")] = None
+    """Metadata by key; keys that we do not know are kept."""
     description: str | None = None
     """Purpose of the prompt."""
 
@@ -1238,7 +1470,7 @@ ServerRequest = TypeAliasType(
     "ServerRequest",
     Annotated[PingRequest | CreateMessageRequest | ListRootsRequest, Field(discriminator="method")],
 )
-
+"""Every request that a server may send."""
 ServerResult = TypeAliasType(
     "ServerResult",
     Result
@@ -1252,3 +1484,4 @@ ServerResult = TypeAliasType(
     | CallToolResult
     | CompleteResult,
 )
+"""Every result that a server may respond with."""

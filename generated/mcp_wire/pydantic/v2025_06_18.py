@@ -166,6 +166,7 @@ class BlobResourceContents(WireModel):
     mime_type: Annotated[str | None, Field(alias="mimeType")] = None
     """Media type, such as `text/plain`; absent if it is not known."""
     meta: Annotated[dict[str, AnyJson] | None, Field(alias="_meta")] = None
+    """Metadata by key; keys that we do not know are kept."""
 
 
 class BooleanSchema(WireModel):
@@ -195,11 +196,18 @@ class CallToolRequestParams(WireModel):
     arguments: dict[str, AnyJson] | None = None
     """Values by parameter, as the tool's input schema wants them; absent means none."""
     meta: Annotated[dict[str, AnyJson] | None, Field(alias="_meta")] = None
+    """Metadata by key; keys that we do not know are kept."""
 
 
 class CallToolRequest(WireModel):
+    """The request `tools/call`, from client to server.
+
+    Source: https://modelcontextprotocol.io/specification/2025-06-18/schema#calltoolrequest
+    """
+
     method: Literal["tools/call"] = "tools/call"
     params: CallToolRequestParams
+    """Arguments of the method."""
 
 
 class RootsCapability(WireModel):
@@ -273,6 +281,7 @@ class CompleteResult(WireModel):
     completion: Completion
     """Values to offer, and whether there are more."""
     meta: Annotated[dict[str, AnyJson] | None, Field(alias="_meta")] = None
+    """Metadata by key; keys that we do not know are kept."""
 
 
 Cursor = TypeAliasType("Cursor", StrictStr)
@@ -288,6 +297,7 @@ class ElicitResult(WireModel):
     action: Literal["accept", "decline", "cancel"]
     """`accept`, `decline` (the user said no) or `cancel` (dismissed without a choice)."""
     meta: Annotated[dict[str, AnyJson] | None, Field(alias="_meta")] = None
+    """Metadata by key; keys that we do not know are kept."""
     content: dict[str, str | bool | int | float] | None = None
     """The answers by key; only if a form was accepted."""
 
@@ -321,11 +331,18 @@ class GetPromptRequestParams(WireModel):
     arguments: dict[str, str] | None = None
     """The text for each blank, by name; absent means none."""
     meta: Annotated[dict[str, AnyJson] | None, Field(alias="_meta")] = None
+    """Metadata by key; keys that we do not know are kept."""
 
 
 class GetPromptRequest(WireModel):
+    """The request `prompts/get`, from client to server.
+
+    Source: https://modelcontextprotocol.io/specification/2025-06-18/schema#getpromptrequest
+    """
+
     method: Literal["prompts/get"] = "prompts/get"
     params: GetPromptRequestParams
+    """Arguments of the method."""
 
 
 class Implementation(WireModel):
@@ -355,11 +372,18 @@ class InitializeRequestParams(WireModel):
     client_info: Annotated[Implementation, Field(alias="clientInfo")]
     """The software that the client says it is."""
     meta: Annotated[dict[str, AnyJson] | None, Field(alias="_meta")] = None
+    """Metadata by key; keys that we do not know are kept."""
 
 
 class InitializeRequest(WireModel):
+    """The request `initialize`, from client to server.
+
+    Source: https://modelcontextprotocol.io/specification/2025-06-18/schema#initializerequest
+    """
+
     method: Literal["initialize"] = "initialize"
     params: InitializeRequestParams
+    """Arguments of the method."""
 
 
 class NotificationParams(WireModel):
@@ -370,11 +394,19 @@ class NotificationParams(WireModel):
     """
 
     meta: Annotated[dict[str, AnyJson] | None, Field(alias="_meta")] = None
+    """Metadata by key; keys that we do not know are kept."""
 
 
 class InitializedNotification(WireModel):
+    """The notification `notifications/initialized`, from client to server.
+
+    Source:
+    https://modelcontextprotocol.io/specification/2025-06-18/schema#initializednotification
+    """
+
     method: Literal["notifications/initialized"] = "notifications/initialized"
     params: NotificationParams | None = None
+    """Arguments of the method."""
 
 
 class Error(WireModel):
@@ -392,9 +424,17 @@ class Error(WireModel):
 
 
 class JSONRPCNotification(WireModel):
+    """The frame of a notification, whatever its method.
+
+    Source: https://modelcontextprotocol.io/specification/2025-06-18/schema#jsonrpcnotification
+    """
+
     method: str
+    """Name of the request or notification, such as `tools/call`."""
     jsonrpc: Literal["2.0"] = "2.0"
+    """Version of JSON-RPC, always `2.0`."""
     params: dict[str, AnyJson] | None = None
+    """Arguments of the method."""
 
 
 class PaginatedRequestParams(WireModel):
@@ -406,21 +446,41 @@ class PaginatedRequestParams(WireModel):
     cursor: str | None = None
     """Position from the previous page's `nextCursor`; absent means from the start."""
     meta: Annotated[dict[str, AnyJson] | None, Field(alias="_meta")] = None
+    """Metadata by key; keys that we do not know are kept."""
 
 
 class ListPromptsRequest(WireModel):
+    """The request `prompts/list`, from client to server.
+
+    Source: https://modelcontextprotocol.io/specification/2025-06-18/schema#listpromptsrequest
+    """
+
     method: Literal["prompts/list"] = "prompts/list"
     params: PaginatedRequestParams | None = None
+    """Arguments of the method."""
 
 
 class ListResourceTemplatesRequest(WireModel):
+    """The request `resources/templates/list`, from client to server.
+
+    Source:
+    https://modelcontextprotocol.io/specification/2025-06-18/schema#listresourcetemplatesrequest
+    """
+
     method: Literal["resources/templates/list"] = "resources/templates/list"
     params: PaginatedRequestParams | None = None
+    """Arguments of the method."""
 
 
 class ListResourcesRequest(WireModel):
+    """The request `resources/list`, from client to server.
+
+    Source: https://modelcontextprotocol.io/specification/2025-06-18/schema#listresourcesrequest
+    """
+
     method: Literal["resources/list"] = "resources/list"
     params: PaginatedRequestParams | None = None
+    """Arguments of the method."""
 
 
 class RequestParams(WireModel):
@@ -430,16 +490,29 @@ class RequestParams(WireModel):
     """
 
     meta: Annotated[dict[str, AnyJson] | None, Field(alias="_meta")] = None
+    """Metadata by key; keys that we do not know are kept."""
 
 
 class ListRootsRequest(WireModel):
+    """The request `roots/list`, from server to client.
+
+    Source: https://modelcontextprotocol.io/specification/2025-06-18/schema#listrootsrequest
+    """
+
     method: Literal["roots/list"] = "roots/list"
     params: RequestParams | None = None
+    """Arguments of the method."""
 
 
 class ListToolsRequest(WireModel):
+    """The request `tools/list`, from client to server.
+
+    Source: https://modelcontextprotocol.io/specification/2025-06-18/schema#listtoolsrequest
+    """
+
     method: Literal["tools/list"] = "tools/list"
     params: PaginatedRequestParams | None = None
+    """Arguments of the method."""
 
 
 LoggingLevel = TypeAliasType(
@@ -463,11 +536,19 @@ class LoggingMessageNotificationParams(WireModel):
     logger: str | None = None
     """The part of the server that logs it."""
     meta: Annotated[dict[str, AnyJson] | None, Field(alias="_meta")] = None
+    """Metadata by key; keys that we do not know are kept."""
 
 
 class LoggingMessageNotification(WireModel):
+    """The notification `notifications/message`, from server to client.
+
+    Source:
+    https://modelcontextprotocol.io/specification/2025-06-18/schema#loggingmessagenotification
+    """
+
     method: Literal["notifications/message"] = "notifications/message"
     params: LoggingMessageNotificationParams
+    """Arguments of the method."""
 
 
 class ModelHint(WireModel):
@@ -501,8 +582,15 @@ class ModelPreferences(WireModel):
 
 
 class Notification(WireModel):
+    """The base of messages without a response.
+
+    Source: https://modelcontextprotocol.io/specification/2025-06-18/schema#notification
+    """
+
     method: str
+    """Name of the request or notification, such as `tools/call`."""
     params: dict[str, AnyJson] | None = None
+    """Arguments of the method."""
 
 
 class NumberSchema(WireModel):
@@ -524,8 +612,15 @@ class NumberSchema(WireModel):
 
 
 class PaginatedRequest(WireModel):
+    """The base of requests for one page of a list.
+
+    Source: https://modelcontextprotocol.io/specification/2025-06-18/schema#paginatedrequest
+    """
+
     method: str
+    """Name of the request or notification, such as `tools/call`."""
     params: PaginatedRequestParams | None = None
+    """Arguments of the method."""
 
 
 class PaginatedResult(WireModel):
@@ -535,13 +630,20 @@ class PaginatedResult(WireModel):
     """
 
     meta: Annotated[dict[str, AnyJson] | None, Field(alias="_meta")] = None
+    """Metadata by key; keys that we do not know are kept."""
     next_cursor: Annotated[str | None, Field(alias="nextCursor")] = None
     """Value to send as `cursor` for the following page; absent on the last one."""
 
 
 class PingRequest(WireModel):
+    """The request `ping`, from either side.
+
+    Source: https://modelcontextprotocol.io/specification/2025-06-18/schema#pingrequest
+    """
+
     method: Literal["ping"] = "ping"
     params: RequestParams | None = None
+    """Arguments of the method."""
 
 
 ProgressToken = TypeAliasType("ProgressToken", StrictStr | StrictInt)
@@ -565,8 +667,15 @@ class PromptArgument(WireModel):
 
 
 class PromptListChangedNotification(WireModel):
+    """The notification `notifications/prompts/list_changed`, from server to client.
+
+    Source:
+    https://modelcontextprotocol.io/specification/2025-06-18/schema#promptlistchangednotification
+    """
+
     method: Literal["notifications/prompts/list_changed"] = "notifications/prompts/list_changed"
     params: NotificationParams | None = None
+    """Arguments of the method."""
 
 
 class PromptReference(WireModel):
@@ -591,16 +700,30 @@ class ReadResourceRequestParams(WireModel):
     uri: str
     """URI of the resource, with any scheme; the server interprets it."""
     meta: Annotated[dict[str, AnyJson] | None, Field(alias="_meta")] = None
+    """Metadata by key; keys that we do not know are kept."""
 
 
 class ReadResourceRequest(WireModel):
+    """The request `resources/read`, from client to server.
+
+    Source: https://modelcontextprotocol.io/specification/2025-06-18/schema#readresourcerequest
+    """
+
     method: Literal["resources/read"] = "resources/read"
     params: ReadResourceRequestParams
+    """Arguments of the method."""
 
 
 class Request(WireModel):
+    """The base of messages with a response.
+
+    Source: https://modelcontextprotocol.io/specification/2025-06-18/schema#request
+    """
+
     method: str
+    """Name of the request or notification, such as `tools/call`."""
     params: dict[str, AnyJson] | None = None
+    """Arguments of the method."""
 
 
 RequestId = TypeAliasType("RequestId", StrictStr | StrictInt)
@@ -618,11 +741,19 @@ class ResourceContents(WireModel):
     mime_type: Annotated[str | None, Field(alias="mimeType")] = None
     """Media type, such as `text/plain`; absent if it is not known."""
     meta: Annotated[dict[str, AnyJson] | None, Field(alias="_meta")] = None
+    """Metadata by key; keys that we do not know are kept."""
 
 
 class ResourceListChangedNotification(WireModel):
+    """The notification `notifications/resources/list_changed`, from server to client.
+
+    Source:
+    https://modelcontextprotocol.io/specification/2025-06-18/schema#resourcelistchangednotification
+    """
+
     method: Literal["notifications/resources/list_changed"] = "notifications/resources/list_changed"
     params: NotificationParams | None = None
+    """Arguments of the method."""
 
 
 class ResourceTemplateReference(WireModel):
@@ -647,11 +778,19 @@ class ResourceUpdatedNotificationParams(WireModel):
     uri: str
     """The changed resource; it may be a part of the one subscribed to."""
     meta: Annotated[dict[str, AnyJson] | None, Field(alias="_meta")] = None
+    """Metadata by key; keys that we do not know are kept."""
 
 
 class ResourceUpdatedNotification(WireModel):
+    """The notification `notifications/resources/updated`, from server to client.
+
+    Source:
+    https://modelcontextprotocol.io/specification/2025-06-18/schema#resourceupdatednotification
+    """
+
     method: Literal["notifications/resources/updated"] = "notifications/resources/updated"
     params: ResourceUpdatedNotificationParams
+    """Arguments of the method."""
 
 
 class Result(WireModel):
@@ -661,6 +800,7 @@ class Result(WireModel):
     """
 
     meta: Annotated[dict[str, AnyJson] | None, Field(alias="_meta")] = None
+    """Metadata by key; keys that we do not know are kept."""
 
 
 Role = TypeAliasType("Role", Literal["user", "assistant"])
@@ -678,11 +818,19 @@ class Root(WireModel):
     name: str | None = None
     """Display name for people."""
     meta: Annotated[dict[str, AnyJson] | None, Field(alias="_meta")] = None
+    """Metadata by key; keys that we do not know are kept."""
 
 
 class RootsListChangedNotification(WireModel):
+    """The notification `notifications/roots/list_changed`, from client to server.
+
+    Source:
+    https://modelcontextprotocol.io/specification/2025-06-18/schema#rootslistchangednotification
+    """
+
     method: Literal["notifications/roots/list_changed"] = "notifications/roots/list_changed"
     params: NotificationParams | None = None
+    """Arguments of the method."""
 
 
 class PromptsCapability(WireModel):
@@ -746,11 +894,18 @@ class SetLevelRequestParams(WireModel):
     level: LoggingLevel
     """The least severe messages to send; more severe ones are sent as well."""
     meta: Annotated[dict[str, AnyJson] | None, Field(alias="_meta")] = None
+    """Metadata by key; keys that we do not know are kept."""
 
 
 class SetLevelRequest(WireModel):
+    """The request `logging/setLevel`, from client to server.
+
+    Source: https://modelcontextprotocol.io/specification/2025-06-18/schema#setlevelrequest
+    """
+
     method: Literal["logging/setLevel"] = "logging/setLevel"
     params: SetLevelRequestParams
+    """Arguments of the method."""
 
 
 class StringSchema(WireModel):
@@ -782,11 +937,18 @@ class SubscribeRequestParams(WireModel):
     uri: str
     """Its address, with any scheme; the server decides what that means."""
     meta: Annotated[dict[str, AnyJson] | None, Field(alias="_meta")] = None
+    """Metadata by key; keys that we do not know are kept."""
 
 
 class SubscribeRequest(WireModel):
+    """The request `resources/subscribe`, from client to server.
+
+    Source: https://modelcontextprotocol.io/specification/2025-06-18/schema#subscriberequest
+    """
+
     method: Literal["resources/subscribe"] = "resources/subscribe"
     params: SubscribeRequestParams
+    """Arguments of the method."""
 
 
 class TextResourceContents(WireModel):
@@ -802,6 +964,7 @@ class TextResourceContents(WireModel):
     mime_type: Annotated[str | None, Field(alias="mimeType")] = None
     """Media type, such as `text/plain`; absent if it is not known."""
     meta: Annotated[dict[str, AnyJson] | None, Field(alias="_meta")] = None
+    """Metadata by key; keys that we do not know are kept."""
 
 
 class ToolAnnotations(WireModel):
@@ -823,8 +986,15 @@ class ToolAnnotations(WireModel):
 
 
 class ToolListChangedNotification(WireModel):
+    """The notification `notifications/tools/list_changed`, from server to client.
+
+    Source:
+    https://modelcontextprotocol.io/specification/2025-06-18/schema#toollistchangednotification
+    """
+
     method: Literal["notifications/tools/list_changed"] = "notifications/tools/list_changed"
     params: NotificationParams | None = None
+    """Arguments of the method."""
 
 
 class UnsubscribeRequestParams(WireModel):
@@ -836,11 +1006,18 @@ class UnsubscribeRequestParams(WireModel):
     uri: str
     """Its address, as it was subscribed to."""
     meta: Annotated[dict[str, AnyJson] | None, Field(alias="_meta")] = None
+    """Metadata by key; keys that we do not know are kept."""
 
 
 class UnsubscribeRequest(WireModel):
+    """The request `resources/unsubscribe`, from client to server.
+
+    Source: https://modelcontextprotocol.io/specification/2025-06-18/schema#unsubscriberequest
+    """
+
     method: Literal["resources/unsubscribe"] = "resources/unsubscribe"
     params: UnsubscribeRequestParams
+    """Arguments of the method."""
 
 
 class Annotations(WireModel):
@@ -871,6 +1048,7 @@ class AudioContent(WireModel):
     annotations: Annotations | None = None
     """Hints to the host: who it is for, and how much it matters."""
     meta: Annotated[dict[str, AnyJson] | None, Field(alias="_meta")] = None
+    """Metadata by key; keys that we do not know are kept."""
 
 
 class CancelledNotificationParams(WireModel):
@@ -884,11 +1062,18 @@ class CancelledNotificationParams(WireModel):
     reason: str | None = None
     """Explanation for a log or the user."""
     meta: Annotated[dict[str, AnyJson] | None, Field(alias="_meta")] = None
+    """Metadata by key; keys that we do not know are kept."""
 
 
 class CancelledNotification(WireModel):
+    """The notification `notifications/cancelled`, from either side.
+
+    Source: https://modelcontextprotocol.io/specification/2025-06-18/schema#cancellednotification
+    """
+
     method: Literal["notifications/cancelled"] = "notifications/cancelled"
     params: CancelledNotificationParams
+    """Arguments of the method."""
 
 
 CompletionReference = TypeAliasType(
@@ -911,11 +1096,18 @@ class CompleteRequestParams(WireModel):
     context: CompletionContext | None = None
     """Values already entered for the other arguments, by name."""
     meta: Annotated[dict[str, AnyJson] | None, Field(alias="_meta")] = None
+    """Metadata by key; keys that we do not know are kept."""
 
 
 class CompleteRequest(WireModel):
+    """The request `completion/complete`, from client to server.
+
+    Source: https://modelcontextprotocol.io/specification/2025-06-18/schema#completerequest
+    """
+
     method: Literal["completion/complete"] = "completion/complete"
     params: CompleteRequestParams
+    """Arguments of the method."""
 
 
 AnyResourceContents = TypeAliasType(
@@ -937,6 +1129,7 @@ class EmbeddedResource(WireModel):
     annotations: Annotations | None = None
     """Hints to the host: who it is for, and how much it matters."""
     meta: Annotated[dict[str, AnyJson] | None, Field(alias="_meta")] = None
+    """Metadata by key; keys that we do not know are kept."""
 
 
 EmptyResult: TypeAlias = Result
@@ -957,6 +1150,7 @@ class ImageContent(WireModel):
     annotations: Annotations | None = None
     """Hints to the host: who it is for, and how much it matters."""
     meta: Annotated[dict[str, AnyJson] | None, Field(alias="_meta")] = None
+    """Metadata by key; keys that we do not know are kept."""
 
 
 class InitializeResult(WireModel):
@@ -972,27 +1166,53 @@ class InitializeResult(WireModel):
     server_info: Annotated[Implementation, Field(alias="serverInfo")]
     """The software that the server says it is."""
     meta: Annotated[dict[str, AnyJson] | None, Field(alias="_meta")] = None
+    """Metadata by key; keys that we do not know are kept."""
     instructions: str | None = None
     """Advice for a model on using the server; often put into the system prompt."""
 
 
 class JSONRPCError(WireModel):
+    """The frame of a response to a failed request.
+
+    Source: https://modelcontextprotocol.io/specification/2025-06-18/schema#jsonrpcerror
+    """
+
     jsonrpc: Literal["2.0"] = "2.0"
+    """Version of JSON-RPC, always `2.0`."""
     id: RequestId
+    """Ties a response to its request; chosen by the request's sender."""
     error: Error
+    """Code and description of the failure."""
 
 
 class JSONRPCRequest(WireModel):
+    """The frame of a request, whatever its method.
+
+    Source: https://modelcontextprotocol.io/specification/2025-06-18/schema#jsonrpcrequest
+    """
+
     method: str
+    """Name of the request or notification, such as `tools/call`."""
     jsonrpc: Literal["2.0"] = "2.0"
+    """Version of JSON-RPC, always `2.0`."""
     id: RequestId
+    """Ties a response to its request; chosen by the request's sender."""
     params: dict[str, AnyJson] | None = None
+    """Arguments of the method."""
 
 
 class JSONRPCResponse(WireModel):
+    """The frame of a response; until 2025-06-18 that of a result alone.
+
+    Source: https://modelcontextprotocol.io/specification/2025-06-18/schema#jsonrpcresponse
+    """
+
     jsonrpc: Literal["2.0"] = "2.0"
+    """Version of JSON-RPC, always `2.0`."""
     id: RequestId
+    """Ties a response to its request; chosen by the request's sender."""
     result: Result
+    """Answer to the request; its type depends on the method."""
 
 
 class ListRootsResult(WireModel):
@@ -1004,6 +1224,7 @@ class ListRootsResult(WireModel):
     roots: list[Root]
     """All of them: this list has no pages."""
     meta: Annotated[dict[str, AnyJson] | None, Field(alias="_meta")] = None
+    """Metadata by key; keys that we do not know are kept."""
 
 
 PrimitiveSchemaDefinition = TypeAliasType(
@@ -1031,11 +1252,18 @@ class ProgressNotificationParams(WireModel):
     message: str | None = None
     """Description of the current step, for people."""
     meta: Annotated[dict[str, AnyJson] | None, Field(alias="_meta")] = None
+    """Metadata by key; keys that we do not know are kept."""
 
 
 class ProgressNotification(WireModel):
+    """The notification `notifications/progress`, from either side.
+
+    Source: https://modelcontextprotocol.io/specification/2025-06-18/schema#progressnotification
+    """
+
     method: Literal["notifications/progress"] = "notifications/progress"
     params: ProgressNotificationParams
+    """Arguments of the method."""
 
 
 class Prompt(WireModel):
@@ -1053,6 +1281,7 @@ class Prompt(WireModel):
     arguments: list[PromptArgument] | None = None
     """The blanks to fill in; absent means that there are none."""
     meta: Annotated[dict[str, AnyJson] | None, Field(alias="_meta")] = None
+    """Metadata by key; keys that we do not know are kept."""
 
 
 class ReadResourceResult(WireModel):
@@ -1064,6 +1293,7 @@ class ReadResourceResult(WireModel):
     contents: list[AnyResourceContents]
     """The data: one entry, or one for each part."""
     meta: Annotated[dict[str, AnyJson] | None, Field(alias="_meta")] = None
+    """Metadata by key; keys that we do not know are kept."""
 
 
 class Resource(WireModel):
@@ -1087,6 +1317,7 @@ class Resource(WireModel):
     size: int | None = None
     """Length in bytes, before any base64; absent if it is not known."""
     meta: Annotated[dict[str, AnyJson] | None, Field(alias="_meta")] = None
+    """Metadata by key; keys that we do not know are kept."""
 
 
 class ResourceLink(WireModel):
@@ -1111,6 +1342,7 @@ class ResourceLink(WireModel):
     size: int | None = None
     """Length in bytes, before any base64; absent if it is not known."""
     meta: Annotated[dict[str, AnyJson] | None, Field(alias="_meta")] = None
+    """Metadata by key; keys that we do not know are kept."""
 
 
 class ResourceTemplate(WireModel):
@@ -1132,6 +1364,7 @@ class ResourceTemplate(WireModel):
     annotations: Annotations | None = None
     """Hints to the host: who it is for, and how much it matters."""
     meta: Annotated[dict[str, AnyJson] | None, Field(alias="_meta")] = None
+    """Metadata by key; keys that we do not know are kept."""
 
 
 ServerNotification = TypeAliasType(
@@ -1147,6 +1380,7 @@ ServerNotification = TypeAliasType(
         Field(discriminator="method"),
     ],
 )
+"""Every notification that a server may send."""
 
 
 class TextContent(WireModel):
@@ -1161,6 +1395,7 @@ class TextContent(WireModel):
     annotations: Annotations | None = None
     """Hints to the host: who it is for, and how much it matters."""
     meta: Annotated[dict[str, AnyJson] | None, Field(alias="_meta")] = None
+    """Metadata by key; keys that we do not know are kept."""
 
 
 class Tool(WireModel):
@@ -1182,6 +1417,7 @@ class Tool(WireModel):
     annotations: ToolAnnotations | None = None
     """Hints on how it behaves, not to be trusted from just any server."""
     meta: Annotated[dict[str, AnyJson] | None, Field(alias="_meta")] = None
+    """Metadata by key; keys that we do not know are kept."""
 
 
 ClientNotification = TypeAliasType(
@@ -1194,7 +1430,7 @@ ClientNotification = TypeAliasType(
         Field(discriminator="method"),
     ],
 )
-
+"""Every notification that a client may send."""
 ClientRequest = TypeAliasType(
     "ClientRequest",
     Annotated[
@@ -1214,7 +1450,7 @@ ClientRequest = TypeAliasType(
         Field(discriminator="method"),
     ],
 )
-
+"""Every request that a client may send."""
 ContentBlock = TypeAliasType(
     "ContentBlock",
     Annotated[
@@ -1248,6 +1484,7 @@ class CreateMessageResult(WireModel):
     model: str
     """The model that the client chose, by the provider's name for it."""
     meta: Annotated[dict[str, AnyJson] | None, Field(alias="_meta")] = None
+    """Metadata by key; keys that we do not know are kept."""
     stop_reason: Annotated[str | None, Field(alias="stopReason")] = None
     """Reason that sampling ended, such as `endTurn` or `maxTokens`; absent if unknown."""
 
@@ -1277,16 +1514,24 @@ class ElicitRequestParams(WireModel):
     requested_schema: Annotated[ElicitationSchema, Field(alias="requestedSchema")]
     """The fields of the form."""
     meta: Annotated[dict[str, AnyJson] | None, Field(alias="_meta")] = None
+    """Metadata by key; keys that we do not know are kept."""
 
 
 class ElicitRequest(WireModel):
+    """The request `elicitation/create`, from server to client.
+
+    Source: https://modelcontextprotocol.io/specification/2025-06-18/schema#elicitrequest
+    """
+
     method: Literal["elicitation/create"] = "elicitation/create"
     params: ElicitRequestParams
+    """Arguments of the method."""
 
 
 JSONRPCMessage = TypeAliasType(
     "JSONRPCMessage", JSONRPCRequest | JSONRPCNotification | JSONRPCResponse | JSONRPCError
 )
+"""Anything that one peer may send to the other."""
 
 
 class ListPromptsResult(WireModel):
@@ -1298,6 +1543,7 @@ class ListPromptsResult(WireModel):
     prompts: list[Prompt]
     """The items of this page; `next_cursor` says whether there are more."""
     meta: Annotated[dict[str, AnyJson] | None, Field(alias="_meta")] = None
+    """Metadata by key; keys that we do not know are kept."""
     next_cursor: Annotated[str | None, Field(alias="nextCursor")] = None
     """Value to send as `cursor` for the following page; absent on the last one."""
 
@@ -1312,6 +1558,7 @@ class ListResourceTemplatesResult(WireModel):
     resource_templates: Annotated[list[ResourceTemplate], Field(alias="resourceTemplates")]
     """The items of this page; `next_cursor` says whether there are more."""
     meta: Annotated[dict[str, AnyJson] | None, Field(alias="_meta")] = None
+    """Metadata by key; keys that we do not know are kept."""
     next_cursor: Annotated[str | None, Field(alias="nextCursor")] = None
     """Value to send as `cursor` for the following page; absent on the last one."""
 
@@ -1325,6 +1572,7 @@ class ListResourcesResult(WireModel):
     resources: list[Resource]
     """The items of this page; a template's resources need not be among them."""
     meta: Annotated[dict[str, AnyJson] | None, Field(alias="_meta")] = None
+    """Metadata by key; keys that we do not know are kept."""
     next_cursor: Annotated[str | None, Field(alias="nextCursor")] = None
     """Value to send as `cursor` for the following page; absent on the last one."""
 
@@ -1338,6 +1586,7 @@ class ListToolsResult(WireModel):
     tools: list[Tool]
     """The items of this page; `next_cursor` says whether there are more."""
     meta: Annotated[dict[str, AnyJson] | None, Field(alias="_meta")] = None
+    """Metadata by key; keys that we do not know are kept."""
     next_cursor: Annotated[str | None, Field(alias="nextCursor")] = None
     """Value to send as `cursor` for the following page; absent on the last one."""
 
@@ -1375,6 +1624,7 @@ class CallToolResult(WireModel):
     content: list[ContentBlock]
     """The answer as blocks for a model to read; there may be none."""
     meta: Annotated[dict[str, AnyJson] | None, Field(alias="_meta")] = None
+    """Metadata by key; keys that we do not know are kept."""
     structured_content: Annotated[dict[str, AnyJson] | None, Field(alias="structuredContent")] = (
         None
     )
@@ -1386,6 +1636,7 @@ class CallToolResult(WireModel):
 ClientResult = TypeAliasType(
     "ClientResult", Result | CreateMessageResult | ListRootsResult | ElicitResult
 )
+"""Every result that a client may respond with."""
 
 
 class CreateMessageRequestParams(WireModel):
@@ -1413,11 +1664,18 @@ class CreateMessageRequestParams(WireModel):
     metadata: dict[str, AnyJson] | None = None
     """Passed on to the model's provider, in the form that this one knows."""
     meta: Annotated[dict[str, AnyJson] | None, Field(alias="_meta")] = None
+    """Metadata by key; keys that we do not know are kept."""
 
 
 class CreateMessageRequest(WireModel):
+    """The request `sampling/createMessage`, from server to client.
+
+    Source: https://modelcontextprotocol.io/specification/2025-06-18/schema#createmessagerequest
+    """
+
     method: Literal["sampling/createMessage"] = "sampling/createMessage"
     params: CreateMessageRequestParams
+    """Arguments of the method."""
 
 
 class GetPromptResult(WireModel):
@@ -1429,6 +1687,7 @@ class GetPromptResult(WireModel):
     messages: list[PromptMessage]
     """The conversation to give to the model, oldest first."""
     meta: Annotated[dict[str, AnyJson] | None, Field(alias="_meta")] = None
+    """Metadata by key; keys that we do not know are kept."""
     description: str | None = None
     """Purpose of the prompt."""
 
@@ -1440,7 +1699,7 @@ ServerRequest = TypeAliasType(
         Field(discriminator="method"),
     ],
 )
-
+"""Every request that a server may send."""
 ServerResult = TypeAliasType(
     "ServerResult",
     Result
@@ -1454,3 +1713,4 @@ ServerResult = TypeAliasType(
     | CallToolResult
     | CompleteResult,
 )
+"""Every result that a server may respond with."""

@@ -219,6 +219,7 @@ class BlobResourceContents(WireModel):
     mime_type: Annotated[str | None, Field(alias="mimeType")] = None
     """Media type, such as `text/plain`; absent if it is not known."""
     meta: Annotated[dict[str, AnyJson] | None, Field(alias="_meta")] = None
+    """Metadata by key; keys that we do not know are kept."""
 
 
 class BooleanSchema(WireModel):
@@ -246,6 +247,7 @@ class CancelTaskRequestParams(WireModel):
     task_id: Annotated[str, Field(alias="taskId")]
     """Identifies the task; chosen by the peer that runs it."""
     meta: Annotated[dict[str, AnyJson] | None, Field(alias="_meta")] = None
+    """Metadata by key; keys that we do not know are kept."""
 
 
 class ElicitationCapability(WireModel):
@@ -391,6 +393,7 @@ class CompleteResult(WireModel):
     completion: Completion
     """Values to offer, and whether there are more."""
     meta: Annotated[dict[str, AnyJson] | None, Field(alias="_meta")] = None
+    """Metadata by key; keys that we do not know are kept."""
 
 
 Cursor = TypeAliasType("Cursor", StrictStr)
@@ -406,6 +409,7 @@ class ElicitResult(WireModel):
     action: Literal["accept", "decline", "cancel"]
     """`accept`, `decline` (the user said no) or `cancel` (dismissed without a choice)."""
     meta: Annotated[dict[str, AnyJson] | None, Field(alias="_meta")] = None
+    """Metadata by key; keys that we do not know are kept."""
     content: dict[str, list[str] | str | bool | int | float] | None = None
     """The answers by key; only if a form was accepted."""
 
@@ -420,12 +424,21 @@ class ElicitationCompleteNotificationParams(WireModel):
     elicitation_id: Annotated[str, Field(alias="elicitationId")]
     """The one given with the page's address."""
     meta: Annotated[dict[str, AnyJson] | None, Field(alias="_meta")] = None
+    """Metadata by key; keys that we do not know are kept."""
 
 
 class ElicitationCompleteNotification(WireModel):
+    """The notification `notifications/elicitation/complete`, from server to client.
+
+    Source:
+    https://modelcontextprotocol.io/specification/2025-11-25/schema#elicitationcompletenotification
+    """
+
     method: Literal["notifications/elicitation/complete"] = "notifications/elicitation/complete"
     params: ElicitationCompleteNotificationParams
+    """Arguments of the method."""
     jsonrpc: Literal["2.0"] = "2.0"
+    """Version of JSON-RPC, always `2.0`."""
 
 
 class Error(WireModel):
@@ -452,6 +465,7 @@ class GetPromptRequestParams(WireModel):
     name: str
     """The prompt's name, as in `prompts/list`."""
     meta: Annotated[dict[str, AnyJson] | None, Field(alias="_meta")] = None
+    """Metadata by key; keys that we do not know are kept."""
     arguments: dict[str, str] | None = None
     """The text for each blank, by name; absent means none."""
 
@@ -465,6 +479,7 @@ class GetTaskPayloadRequestParams(WireModel):
     task_id: Annotated[str, Field(alias="taskId")]
     """Identifies the task; chosen by the peer that runs it."""
     meta: Annotated[dict[str, AnyJson] | None, Field(alias="_meta")] = None
+    """Metadata by key; keys that we do not know are kept."""
 
 
 GetTaskPayloadResult = TypeAliasType(
@@ -482,6 +497,7 @@ class GetTaskRequestParams(WireModel):
     task_id: Annotated[str, Field(alias="taskId")]
     """Identifies the task; chosen by the peer that runs it."""
     meta: Annotated[dict[str, AnyJson] | None, Field(alias="_meta")] = None
+    """Metadata by key; keys that we do not know are kept."""
 
 
 class Icon(WireModel):
@@ -544,12 +560,21 @@ class InitializeRequestParams(WireModel):
     client_info: Annotated[Implementation, Field(alias="clientInfo")]
     """The software that the client says it is."""
     meta: Annotated[dict[str, AnyJson] | None, Field(alias="_meta")] = None
+    """Metadata by key; keys that we do not know are kept."""
 
 
 class JSONRPCNotification(WireModel):
+    """The frame of a notification, whatever its method.
+
+    Source: https://modelcontextprotocol.io/specification/2025-11-25/schema#jsonrpcnotification
+    """
+
     method: str
+    """Name of the request or notification, such as `tools/call`."""
     jsonrpc: Literal["2.0"] = "2.0"
+    """Version of JSON-RPC, always `2.0`."""
     params: dict[str, AnyJson] | None = None
+    """Arguments of the method."""
 
 
 class LegacyTitledEnumSchema(WireModel):
@@ -594,6 +619,7 @@ class LoggingMessageNotificationParams(WireModel):
     data: AnyJson
     """The logged value, any JSON; it must not hold secrets."""
     meta: Annotated[dict[str, AnyJson] | None, Field(alias="_meta")] = None
+    """Metadata by key; keys that we do not know are kept."""
     logger: str | None = None
     """The part of the server that logs it."""
 
@@ -629,8 +655,15 @@ class ModelPreferences(WireModel):
 
 
 class Notification(WireModel):
+    """The base of messages without a response.
+
+    Source: https://modelcontextprotocol.io/specification/2025-11-25/schema#notification
+    """
+
     method: str
+    """Name of the request or notification, such as `tools/call`."""
     params: dict[str, AnyJson] | None = None
+    """Arguments of the method."""
 
 
 class NotificationParams(WireModel):
@@ -640,6 +673,7 @@ class NotificationParams(WireModel):
     """
 
     meta: Annotated[dict[str, AnyJson] | None, Field(alias="_meta")] = None
+    """Metadata by key; keys that we do not know are kept."""
 
 
 class NumberSchema(WireModel):
@@ -670,6 +704,7 @@ class PaginatedRequestParams(WireModel):
     """
 
     meta: Annotated[dict[str, AnyJson] | None, Field(alias="_meta")] = None
+    """Metadata by key; keys that we do not know are kept."""
     cursor: str | None = None
     """Position from the previous page's `nextCursor`; absent means from the start."""
 
@@ -681,6 +716,7 @@ class PaginatedResult(WireModel):
     """
 
     meta: Annotated[dict[str, AnyJson] | None, Field(alias="_meta")] = None
+    """Metadata by key; keys that we do not know are kept."""
     next_cursor: Annotated[str | None, Field(alias="nextCursor")] = None
     """Value to send as `cursor` for the following page; absent on the last one."""
 
@@ -706,9 +742,17 @@ class PromptArgument(WireModel):
 
 
 class PromptListChangedNotification(WireModel):
+    """The notification `notifications/prompts/list_changed`, from server to client.
+
+    Source:
+    https://modelcontextprotocol.io/specification/2025-11-25/schema#promptlistchangednotification
+    """
+
     method: Literal["notifications/prompts/list_changed"] = "notifications/prompts/list_changed"
     jsonrpc: Literal["2.0"] = "2.0"
+    """Version of JSON-RPC, always `2.0`."""
     params: NotificationParams | None = None
+    """Arguments of the method."""
 
 
 class PromptReference(WireModel):
@@ -734,6 +778,7 @@ class ReadResourceRequestParams(WireModel):
     uri: str
     """URI of the resource, with any scheme; the server interprets it."""
     meta: Annotated[dict[str, AnyJson] | None, Field(alias="_meta")] = None
+    """Metadata by key; keys that we do not know are kept."""
 
 
 class RelatedTaskMetadata(WireModel):
@@ -747,8 +792,15 @@ class RelatedTaskMetadata(WireModel):
 
 
 class Request(WireModel):
+    """The base of messages with a response.
+
+    Source: https://modelcontextprotocol.io/specification/2025-11-25/schema#request
+    """
+
     method: str
+    """Name of the request or notification, such as `tools/call`."""
     params: dict[str, AnyJson] | None = None
+    """Arguments of the method."""
 
 
 RequestId = TypeAliasType("RequestId", StrictStr | StrictInt)
@@ -762,6 +814,7 @@ class RequestParams(WireModel):
     """
 
     meta: Annotated[dict[str, AnyJson] | None, Field(alias="_meta")] = None
+    """Metadata by key; keys that we do not know are kept."""
 
 
 class ResourceContents(WireModel):
@@ -775,12 +828,21 @@ class ResourceContents(WireModel):
     mime_type: Annotated[str | None, Field(alias="mimeType")] = None
     """Media type, such as `text/plain`; absent if it is not known."""
     meta: Annotated[dict[str, AnyJson] | None, Field(alias="_meta")] = None
+    """Metadata by key; keys that we do not know are kept."""
 
 
 class ResourceListChangedNotification(WireModel):
+    """The notification `notifications/resources/list_changed`, from server to client.
+
+    Source:
+    https://modelcontextprotocol.io/specification/2025-11-25/schema#resourcelistchangednotification
+    """
+
     method: Literal["notifications/resources/list_changed"] = "notifications/resources/list_changed"
     jsonrpc: Literal["2.0"] = "2.0"
+    """Version of JSON-RPC, always `2.0`."""
     params: NotificationParams | None = None
+    """Arguments of the method."""
 
 
 class ResourceRequestParams(WireModel):
@@ -792,6 +854,7 @@ class ResourceRequestParams(WireModel):
     uri: str
     """Its address, with any scheme; the server decides what that means."""
     meta: Annotated[dict[str, AnyJson] | None, Field(alias="_meta")] = None
+    """Metadata by key; keys that we do not know are kept."""
 
 
 class ResourceTemplateReference(WireModel):
@@ -816,6 +879,7 @@ class ResourceUpdatedNotificationParams(WireModel):
     uri: str
     """The changed resource; it may be a part of the one subscribed to."""
     meta: Annotated[dict[str, AnyJson] | None, Field(alias="_meta")] = None
+    """Metadata by key; keys that we do not know are kept."""
 
 
 class Result(WireModel):
@@ -825,6 +889,7 @@ class Result(WireModel):
     """
 
     meta: Annotated[dict[str, AnyJson] | None, Field(alias="_meta")] = None
+    """Metadata by key; keys that we do not know are kept."""
 
 
 Role = TypeAliasType("Role", Literal["user", "assistant"])
@@ -842,12 +907,21 @@ class Root(WireModel):
     name: str | None = None
     """Display name for people."""
     meta: Annotated[dict[str, AnyJson] | None, Field(alias="_meta")] = None
+    """Metadata by key; keys that we do not know are kept."""
 
 
 class RootsListChangedNotification(WireModel):
+    """The notification `notifications/roots/list_changed`, from client to server.
+
+    Source:
+    https://modelcontextprotocol.io/specification/2025-11-25/schema#rootslistchangednotification
+    """
+
     method: Literal["notifications/roots/list_changed"] = "notifications/roots/list_changed"
     jsonrpc: Literal["2.0"] = "2.0"
+    """Version of JSON-RPC, always `2.0`."""
     params: NotificationParams | None = None
+    """Arguments of the method."""
 
 
 class PromptsCapability(WireModel):
@@ -947,6 +1021,7 @@ class SetLevelRequestParams(WireModel):
     level: LoggingLevel
     """The least severe messages to send; more severe ones are sent as well."""
     meta: Annotated[dict[str, AnyJson] | None, Field(alias="_meta")] = None
+    """Metadata by key; keys that we do not know are kept."""
 
 
 class StringSchema(WireModel):
@@ -981,6 +1056,7 @@ class SubscribeRequestParams(WireModel):
     uri: str
     """Its address, with any scheme; the server decides what that means."""
     meta: Annotated[dict[str, AnyJson] | None, Field(alias="_meta")] = None
+    """Metadata by key; keys that we do not know are kept."""
 
 
 class TaskMetadata(WireModel):
@@ -1017,6 +1093,7 @@ class TaskStatusNotificationParams(WireModel):
     ttl: int | None
     """Lifetime after creation, in milliseconds; None means without limit."""
     meta: Annotated[dict[str, AnyJson] | None, Field(alias="_meta")] = None
+    """Metadata by key; keys that we do not know are kept."""
     status_message: Annotated[str | None, Field(alias="statusMessage")] = None
     """Explanation of the state for people, such as the reason of a failure."""
     poll_interval: Annotated[int | None, Field(alias="pollInterval")] = None
@@ -1036,6 +1113,7 @@ class TextResourceContents(WireModel):
     mime_type: Annotated[str | None, Field(alias="mimeType")] = None
     """Media type, such as `text/plain`; absent if it is not known."""
     meta: Annotated[dict[str, AnyJson] | None, Field(alias="_meta")] = None
+    """Metadata by key; keys that we do not know are kept."""
 
 
 class EnumOption(WireModel):
@@ -1145,9 +1223,17 @@ class ToolExecution(WireModel):
 
 
 class ToolListChangedNotification(WireModel):
+    """The notification `notifications/tools/list_changed`, from server to client.
+
+    Source:
+    https://modelcontextprotocol.io/specification/2025-11-25/schema#toollistchangednotification
+    """
+
     method: Literal["notifications/tools/list_changed"] = "notifications/tools/list_changed"
     jsonrpc: Literal["2.0"] = "2.0"
+    """Version of JSON-RPC, always `2.0`."""
     params: NotificationParams | None = None
+    """Arguments of the method."""
 
 
 class ToolUseContent(WireModel):
@@ -1164,6 +1250,7 @@ class ToolUseContent(WireModel):
     input: dict[str, AnyJson]
     """The arguments, as the tool's input schema wants them."""
     meta: Annotated[dict[str, AnyJson] | None, Field(alias="_meta")] = None
+    """Metadata by key; keys that we do not know are kept."""
 
 
 class UnsubscribeRequestParams(WireModel):
@@ -1176,6 +1263,7 @@ class UnsubscribeRequestParams(WireModel):
     uri: str
     """Its address, as it was subscribed to."""
     meta: Annotated[dict[str, AnyJson] | None, Field(alias="_meta")] = None
+    """Metadata by key; keys that we do not know are kept."""
 
 
 class UntitledEnumItems(WireModel):
@@ -1261,6 +1349,7 @@ class AudioContent(WireModel):
     annotations: Annotations | None = None
     """Hints to the host: who it is for, and how much it matters."""
     meta: Annotated[dict[str, AnyJson] | None, Field(alias="_meta")] = None
+    """Metadata by key; keys that we do not know are kept."""
 
 
 class CallToolRequestParams(WireModel):
@@ -1272,6 +1361,7 @@ class CallToolRequestParams(WireModel):
     name: str
     """The tool's name, as in `tools/list`."""
     meta: Annotated[dict[str, AnyJson] | None, Field(alias="_meta")] = None
+    """Metadata by key; keys that we do not know are kept."""
     task: TaskMetadata | None = None
     """Asks for a task in place of the result; only where the peer offers that."""
     arguments: dict[str, AnyJson] | None = None
@@ -1279,10 +1369,18 @@ class CallToolRequestParams(WireModel):
 
 
 class CancelTaskRequest(WireModel):
+    """The request `tasks/cancel`, from either side.
+
+    Source: https://modelcontextprotocol.io/specification/2025-11-25/schema#canceltaskrequest
+    """
+
     method: Literal["tasks/cancel"] = "tasks/cancel"
     params: CancelTaskRequestParams
+    """Arguments of the method."""
     jsonrpc: Literal["2.0"] = "2.0"
+    """Version of JSON-RPC, always `2.0`."""
     id: RequestId
+    """Ties a response to its request; chosen by the request's sender."""
 
 
 class CancelTaskResult(WireModel):
@@ -1302,6 +1400,7 @@ class CancelTaskResult(WireModel):
     ttl: int | None
     """Lifetime after creation, in milliseconds; None means without limit."""
     meta: Annotated[dict[str, AnyJson] | None, Field(alias="_meta")] = None
+    """Metadata by key; keys that we do not know are kept."""
     status_message: Annotated[str | None, Field(alias="statusMessage")] = None
     """Explanation of the state for people, such as the reason of a failure."""
     poll_interval: Annotated[int | None, Field(alias="pollInterval")] = None
@@ -1316,6 +1415,7 @@ class CancelledNotificationParams(WireModel):
     """
 
     meta: Annotated[dict[str, AnyJson] | None, Field(alias="_meta")] = None
+    """Metadata by key; keys that we do not know are kept."""
     request_id: Annotated[RequestId | None, Field(alias="requestId")] = None
     """The id of the request in flight."""
     reason: str | None = None
@@ -1340,6 +1440,7 @@ class CompleteRequestParams(WireModel):
     argument: CompletionArgument
     """Name of the argument, and the text typed so far."""
     meta: Annotated[dict[str, AnyJson] | None, Field(alias="_meta")] = None
+    """Metadata by key; keys that we do not know are kept."""
     context: CompletionContext | None = None
     """Values already entered for the other arguments, by name."""
 
@@ -1360,6 +1461,7 @@ class ElicitRequestURLParams(WireModel):
     url: str
     """The page to open, once the user has seen the address and agreed."""
     meta: Annotated[dict[str, AnyJson] | None, Field(alias="_meta")] = None
+    """Metadata by key; keys that we do not know are kept."""
     task: TaskMetadata | None = None
     """Asks for a task in place of the result; only where the peer offers that."""
 
@@ -1383,6 +1485,7 @@ class EmbeddedResource(WireModel):
     annotations: Annotations | None = None
     """Hints to the host: who it is for, and how much it matters."""
     meta: Annotated[dict[str, AnyJson] | None, Field(alias="_meta")] = None
+    """Metadata by key; keys that we do not know are kept."""
 
 
 EmptyResult: TypeAlias = Result
@@ -1399,24 +1502,48 @@ EnumSchema = TypeAliasType(
 
 
 class GetPromptRequest(WireModel):
+    """The request `prompts/get`, from client to server.
+
+    Source: https://modelcontextprotocol.io/specification/2025-11-25/schema#getpromptrequest
+    """
+
     method: Literal["prompts/get"] = "prompts/get"
     params: GetPromptRequestParams
+    """Arguments of the method."""
     jsonrpc: Literal["2.0"] = "2.0"
+    """Version of JSON-RPC, always `2.0`."""
     id: RequestId
+    """Ties a response to its request; chosen by the request's sender."""
 
 
 class GetTaskPayloadRequest(WireModel):
+    """The request `tasks/result`, from either side.
+
+    Source: https://modelcontextprotocol.io/specification/2025-11-25/schema#gettaskpayloadrequest
+    """
+
     method: Literal["tasks/result"] = "tasks/result"
     params: GetTaskPayloadRequestParams
+    """Arguments of the method."""
     jsonrpc: Literal["2.0"] = "2.0"
+    """Version of JSON-RPC, always `2.0`."""
     id: RequestId
+    """Ties a response to its request; chosen by the request's sender."""
 
 
 class GetTaskRequest(WireModel):
+    """The request `tasks/get`, from either side.
+
+    Source: https://modelcontextprotocol.io/specification/2025-11-25/schema#gettaskrequest
+    """
+
     method: Literal["tasks/get"] = "tasks/get"
     params: GetTaskRequestParams
+    """Arguments of the method."""
     jsonrpc: Literal["2.0"] = "2.0"
+    """Version of JSON-RPC, always `2.0`."""
     id: RequestId
+    """Ties a response to its request; chosen by the request's sender."""
 
 
 class GetTaskResult(WireModel):
@@ -1436,6 +1563,7 @@ class GetTaskResult(WireModel):
     ttl: int | None
     """Lifetime after creation, in milliseconds; None means without limit."""
     meta: Annotated[dict[str, AnyJson] | None, Field(alias="_meta")] = None
+    """Metadata by key; keys that we do not know are kept."""
     status_message: Annotated[str | None, Field(alias="statusMessage")] = None
     """Explanation of the state for people, such as the reason of a failure."""
     poll_interval: Annotated[int | None, Field(alias="pollInterval")] = None
@@ -1456,13 +1584,22 @@ class ImageContent(WireModel):
     annotations: Annotations | None = None
     """Hints to the host: who it is for, and how much it matters."""
     meta: Annotated[dict[str, AnyJson] | None, Field(alias="_meta")] = None
+    """Metadata by key; keys that we do not know are kept."""
 
 
 class InitializeRequest(WireModel):
+    """The request `initialize`, from client to server.
+
+    Source: https://modelcontextprotocol.io/specification/2025-11-25/schema#initializerequest
+    """
+
     method: Literal["initialize"] = "initialize"
     params: InitializeRequestParams
+    """Arguments of the method."""
     jsonrpc: Literal["2.0"] = "2.0"
+    """Version of JSON-RPC, always `2.0`."""
     id: RequestId
+    """Ties a response to its request; chosen by the request's sender."""
 
 
 class InitializeResult(WireModel):
@@ -1478,61 +1615,128 @@ class InitializeResult(WireModel):
     server_info: Annotated[Implementation, Field(alias="serverInfo")]
     """The software that the server says it is."""
     meta: Annotated[dict[str, AnyJson] | None, Field(alias="_meta")] = None
+    """Metadata by key; keys that we do not know are kept."""
     instructions: str | None = None
     """Advice for a model on using the server; often put into the system prompt."""
 
 
 class InitializedNotification(WireModel):
+    """The notification `notifications/initialized`, from client to server.
+
+    Source:
+    https://modelcontextprotocol.io/specification/2025-11-25/schema#initializednotification
+    """
+
     method: Literal["notifications/initialized"] = "notifications/initialized"
     jsonrpc: Literal["2.0"] = "2.0"
+    """Version of JSON-RPC, always `2.0`."""
     params: NotificationParams | None = None
+    """Arguments of the method."""
 
 
 class JSONRPCErrorResponse(WireModel):
+    """The frame of a response to a failed request; without `id` if that is unknown.
+
+    Source: https://modelcontextprotocol.io/specification/2025-11-25/schema#jsonrpcerrorresponse
+    """
+
     jsonrpc: Literal["2.0"] = "2.0"
+    """Version of JSON-RPC, always `2.0`."""
     error: Error
+    """Code and description of the failure."""
     id: RequestId | None = None
+    """Ties a response to its request; chosen by the request's sender."""
 
 
 class JSONRPCRequest(WireModel):
+    """The frame of a request, whatever its method.
+
+    Source: https://modelcontextprotocol.io/specification/2025-11-25/schema#jsonrpcrequest
+    """
+
     method: str
+    """Name of the request or notification, such as `tools/call`."""
     jsonrpc: Literal["2.0"] = "2.0"
+    """Version of JSON-RPC, always `2.0`."""
     id: RequestId
+    """Ties a response to its request; chosen by the request's sender."""
     params: dict[str, AnyJson] | None = None
+    """Arguments of the method."""
 
 
 class JSONRPCResultResponse(WireModel):
+    """The frame of a response to a request that succeeded.
+
+    Source: https://modelcontextprotocol.io/specification/2025-11-25/schema#jsonrpcresultresponse
+    """
+
     jsonrpc: Literal["2.0"] = "2.0"
+    """Version of JSON-RPC, always `2.0`."""
     id: RequestId
+    """Ties a response to its request; chosen by the request's sender."""
     result: Result
+    """Answer to the request; its type depends on the method."""
 
 
 class ListPromptsRequest(WireModel):
+    """The request `prompts/list`, from client to server.
+
+    Source: https://modelcontextprotocol.io/specification/2025-11-25/schema#listpromptsrequest
+    """
+
     method: Literal["prompts/list"] = "prompts/list"
     jsonrpc: Literal["2.0"] = "2.0"
+    """Version of JSON-RPC, always `2.0`."""
     id: RequestId
+    """Ties a response to its request; chosen by the request's sender."""
     params: PaginatedRequestParams | None = None
+    """Arguments of the method."""
 
 
 class ListResourceTemplatesRequest(WireModel):
+    """The request `resources/templates/list`, from client to server.
+
+    Source:
+    https://modelcontextprotocol.io/specification/2025-11-25/schema#listresourcetemplatesrequest
+    """
+
     method: Literal["resources/templates/list"] = "resources/templates/list"
     jsonrpc: Literal["2.0"] = "2.0"
+    """Version of JSON-RPC, always `2.0`."""
     id: RequestId
+    """Ties a response to its request; chosen by the request's sender."""
     params: PaginatedRequestParams | None = None
+    """Arguments of the method."""
 
 
 class ListResourcesRequest(WireModel):
+    """The request `resources/list`, from client to server.
+
+    Source: https://modelcontextprotocol.io/specification/2025-11-25/schema#listresourcesrequest
+    """
+
     method: Literal["resources/list"] = "resources/list"
     jsonrpc: Literal["2.0"] = "2.0"
+    """Version of JSON-RPC, always `2.0`."""
     id: RequestId
+    """Ties a response to its request; chosen by the request's sender."""
     params: PaginatedRequestParams | None = None
+    """Arguments of the method."""
 
 
 class ListRootsRequest(WireModel):
+    """The request `roots/list`, from server to client.
+
+    Source: https://modelcontextprotocol.io/specification/2025-11-25/schema#listrootsrequest
+    """
+
     method: Literal["roots/list"] = "roots/list"
     jsonrpc: Literal["2.0"] = "2.0"
+    """Version of JSON-RPC, always `2.0`."""
     id: RequestId
+    """Ties a response to its request; chosen by the request's sender."""
     params: RequestParams | None = None
+    """Arguments of the method."""
 
 
 class ListRootsResult(WireModel):
@@ -1544,45 +1748,88 @@ class ListRootsResult(WireModel):
     roots: list[Root]
     """All of them: this list has no pages."""
     meta: Annotated[dict[str, AnyJson] | None, Field(alias="_meta")] = None
+    """Metadata by key; keys that we do not know are kept."""
 
 
 class ListTasksRequest(WireModel):
+    """The request `tasks/list`, from either side.
+
+    Source: https://modelcontextprotocol.io/specification/2025-11-25/schema#listtasksrequest
+    """
+
     method: Literal["tasks/list"] = "tasks/list"
     jsonrpc: Literal["2.0"] = "2.0"
+    """Version of JSON-RPC, always `2.0`."""
     id: RequestId
+    """Ties a response to its request; chosen by the request's sender."""
     params: PaginatedRequestParams | None = None
+    """Arguments of the method."""
 
 
 class ListToolsRequest(WireModel):
+    """The request `tools/list`, from client to server.
+
+    Source: https://modelcontextprotocol.io/specification/2025-11-25/schema#listtoolsrequest
+    """
+
     method: Literal["tools/list"] = "tools/list"
     jsonrpc: Literal["2.0"] = "2.0"
+    """Version of JSON-RPC, always `2.0`."""
     id: RequestId
+    """Ties a response to its request; chosen by the request's sender."""
     params: PaginatedRequestParams | None = None
+    """Arguments of the method."""
 
 
 class LoggingMessageNotification(WireModel):
+    """The notification `notifications/message`, from server to client.
+
+    Source:
+    https://modelcontextprotocol.io/specification/2025-11-25/schema#loggingmessagenotification
+    """
+
     method: Literal["notifications/message"] = "notifications/message"
     params: LoggingMessageNotificationParams
+    """Arguments of the method."""
     jsonrpc: Literal["2.0"] = "2.0"
+    """Version of JSON-RPC, always `2.0`."""
 
 
 MultiSelectEnumSchema = TypeAliasType(
     "MultiSelectEnumSchema", UntitledMultiSelectEnumSchema | TitledMultiSelectEnumSchema
 )
+"""A form field for several of a few values, with labels or without."""
 
 
 class PaginatedRequest(WireModel):
+    """The base of requests for one page of a list.
+
+    Source: https://modelcontextprotocol.io/specification/2025-11-25/schema#paginatedrequest
+    """
+
     method: str
+    """Name of the request or notification, such as `tools/call`."""
     jsonrpc: Literal["2.0"] = "2.0"
+    """Version of JSON-RPC, always `2.0`."""
     id: RequestId
+    """Ties a response to its request; chosen by the request's sender."""
     params: PaginatedRequestParams | None = None
+    """Arguments of the method."""
 
 
 class PingRequest(WireModel):
+    """The request `ping`, from either side.
+
+    Source: https://modelcontextprotocol.io/specification/2025-11-25/schema#pingrequest
+    """
+
     method: Literal["ping"] = "ping"
     jsonrpc: Literal["2.0"] = "2.0"
+    """Version of JSON-RPC, always `2.0`."""
     id: RequestId
+    """Ties a response to its request; chosen by the request's sender."""
     params: RequestParams | None = None
+    """Arguments of the method."""
 
 
 PrimitiveSchemaDefinition = TypeAliasType(
@@ -1614,6 +1861,7 @@ class ProgressNotificationParams(WireModel):
     progress: int | float
     """Amount done, in any unit; it grows each time, and may be a fraction."""
     meta: Annotated[dict[str, AnyJson] | None, Field(alias="_meta")] = None
+    """Metadata by key; keys that we do not know are kept."""
     total: int | float | None = None
     """Amount to do, in the unit of `progress`; absent if unknown."""
     message: str | None = None
@@ -1637,13 +1885,22 @@ class Prompt(WireModel):
     arguments: list[PromptArgument] | None = None
     """The blanks to fill in; absent means that there are none."""
     meta: Annotated[dict[str, AnyJson] | None, Field(alias="_meta")] = None
+    """Metadata by key; keys that we do not know are kept."""
 
 
 class ReadResourceRequest(WireModel):
+    """The request `resources/read`, from client to server.
+
+    Source: https://modelcontextprotocol.io/specification/2025-11-25/schema#readresourcerequest
+    """
+
     method: Literal["resources/read"] = "resources/read"
     params: ReadResourceRequestParams
+    """Arguments of the method."""
     jsonrpc: Literal["2.0"] = "2.0"
+    """Version of JSON-RPC, always `2.0`."""
     id: RequestId
+    """Ties a response to its request; chosen by the request's sender."""
 
 
 class ReadResourceResult(WireModel):
@@ -1655,6 +1912,7 @@ class ReadResourceResult(WireModel):
     contents: list[AnyResourceContents]
     """The data: one entry, or one for each part."""
     meta: Annotated[dict[str, AnyJson] | None, Field(alias="_meta")] = None
+    """Metadata by key; keys that we do not know are kept."""
 
 
 class Resource(WireModel):
@@ -1680,6 +1938,7 @@ class Resource(WireModel):
     size: int | None = None
     """Length in bytes, before any base64; absent if it is not known."""
     meta: Annotated[dict[str, AnyJson] | None, Field(alias="_meta")] = None
+    """Metadata by key; keys that we do not know are kept."""
 
 
 class ResourceLink(WireModel):
@@ -1706,6 +1965,7 @@ class ResourceLink(WireModel):
     size: int | None = None
     """Length in bytes, before any base64; absent if it is not known."""
     meta: Annotated[dict[str, AnyJson] | None, Field(alias="_meta")] = None
+    """Metadata by key; keys that we do not know are kept."""
 
 
 class ResourceTemplate(WireModel):
@@ -1729,31 +1989,57 @@ class ResourceTemplate(WireModel):
     annotations: Annotations | None = None
     """Hints to the host: who it is for, and how much it matters."""
     meta: Annotated[dict[str, AnyJson] | None, Field(alias="_meta")] = None
+    """Metadata by key; keys that we do not know are kept."""
 
 
 class ResourceUpdatedNotification(WireModel):
+    """The notification `notifications/resources/updated`, from server to client.
+
+    Source:
+    https://modelcontextprotocol.io/specification/2025-11-25/schema#resourceupdatednotification
+    """
+
     method: Literal["notifications/resources/updated"] = "notifications/resources/updated"
     params: ResourceUpdatedNotificationParams
+    """Arguments of the method."""
     jsonrpc: Literal["2.0"] = "2.0"
+    """Version of JSON-RPC, always `2.0`."""
 
 
 class SetLevelRequest(WireModel):
+    """The request `logging/setLevel`, from client to server.
+
+    Source: https://modelcontextprotocol.io/specification/2025-11-25/schema#setlevelrequest
+    """
+
     method: Literal["logging/setLevel"] = "logging/setLevel"
     params: SetLevelRequestParams
+    """Arguments of the method."""
     jsonrpc: Literal["2.0"] = "2.0"
+    """Version of JSON-RPC, always `2.0`."""
     id: RequestId
+    """Ties a response to its request; chosen by the request's sender."""
 
 
 SingleSelectEnumSchema = TypeAliasType(
     "SingleSelectEnumSchema", UntitledSingleSelectEnumSchema | TitledSingleSelectEnumSchema
 )
+"""A form field for one of a few values, with labels or without."""
 
 
 class SubscribeRequest(WireModel):
+    """The request `resources/subscribe`, from client to server.
+
+    Source: https://modelcontextprotocol.io/specification/2025-11-25/schema#subscriberequest
+    """
+
     method: Literal["resources/subscribe"] = "resources/subscribe"
     params: SubscribeRequestParams
+    """Arguments of the method."""
     jsonrpc: Literal["2.0"] = "2.0"
+    """Version of JSON-RPC, always `2.0`."""
     id: RequestId
+    """Ties a response to its request; chosen by the request's sender."""
 
 
 class Task(WireModel):
@@ -1786,14 +2072,23 @@ class TaskAugmentedRequestParams(WireModel):
     """
 
     meta: Annotated[dict[str, AnyJson] | None, Field(alias="_meta")] = None
+    """Metadata by key; keys that we do not know are kept."""
     task: TaskMetadata | None = None
     """Asks for a task in place of the result; only where the peer offers that."""
 
 
 class TaskStatusNotification(WireModel):
+    """The notification `notifications/tasks/status`, from either side.
+
+    Source:
+    https://modelcontextprotocol.io/specification/2025-11-25/schema#taskstatusnotification
+    """
+
     method: Literal["notifications/tasks/status"] = "notifications/tasks/status"
     params: TaskStatusNotificationParams
+    """Arguments of the method."""
     jsonrpc: Literal["2.0"] = "2.0"
+    """Version of JSON-RPC, always `2.0`."""
 
 
 class TextContent(WireModel):
@@ -1808,6 +2103,7 @@ class TextContent(WireModel):
     annotations: Annotations | None = None
     """Hints to the host: who it is for, and how much it matters."""
     meta: Annotated[dict[str, AnyJson] | None, Field(alias="_meta")] = None
+    """Metadata by key; keys that we do not know are kept."""
 
 
 class Tool(WireModel):
@@ -1833,6 +2129,7 @@ class Tool(WireModel):
     annotations: ToolAnnotations | None = None
     """Hints on how it behaves, not to be trusted from just any server."""
     meta: Annotated[dict[str, AnyJson] | None, Field(alias="_meta")] = None
+    """Metadata by key; keys that we do not know are kept."""
 
 
 class URLElicitationRequiredData(WireModel):
@@ -1869,36 +2166,69 @@ class URLElicitationRequiredError(WireModel):
     """
 
     jsonrpc: Literal["2.0"] = "2.0"
+    """Version of JSON-RPC, always `2.0`."""
     error: URLElicitationRequired
     """The web pages to visit first, in an error object."""
     id: RequestId | None = None
+    """Ties a response to its request; chosen by the request's sender."""
 
 
 class UnsubscribeRequest(WireModel):
+    """The request `resources/unsubscribe`, from client to server.
+
+    Source: https://modelcontextprotocol.io/specification/2025-11-25/schema#unsubscriberequest
+    """
+
     method: Literal["resources/unsubscribe"] = "resources/unsubscribe"
     params: UnsubscribeRequestParams
+    """Arguments of the method."""
     jsonrpc: Literal["2.0"] = "2.0"
+    """Version of JSON-RPC, always `2.0`."""
     id: RequestId
+    """Ties a response to its request; chosen by the request's sender."""
 
 
 class CallToolRequest(WireModel):
+    """The request `tools/call`, from client to server.
+
+    Source: https://modelcontextprotocol.io/specification/2025-11-25/schema#calltoolrequest
+    """
+
     method: Literal["tools/call"] = "tools/call"
     params: CallToolRequestParams
+    """Arguments of the method."""
     jsonrpc: Literal["2.0"] = "2.0"
+    """Version of JSON-RPC, always `2.0`."""
     id: RequestId
+    """Ties a response to its request; chosen by the request's sender."""
 
 
 class CancelledNotification(WireModel):
+    """The notification `notifications/cancelled`, from either side.
+
+    Source: https://modelcontextprotocol.io/specification/2025-11-25/schema#cancellednotification
+    """
+
     method: Literal["notifications/cancelled"] = "notifications/cancelled"
     params: CancelledNotificationParams
+    """Arguments of the method."""
     jsonrpc: Literal["2.0"] = "2.0"
+    """Version of JSON-RPC, always `2.0`."""
 
 
 class CompleteRequest(WireModel):
+    """The request `completion/complete`, from client to server.
+
+    Source: https://modelcontextprotocol.io/specification/2025-11-25/schema#completerequest
+    """
+
     method: Literal["completion/complete"] = "completion/complete"
     params: CompleteRequestParams
+    """Arguments of the method."""
     jsonrpc: Literal["2.0"] = "2.0"
+    """Version of JSON-RPC, always `2.0`."""
     id: RequestId
+    """Ties a response to its request; chosen by the request's sender."""
 
 
 ContentBlock = TypeAliasType(
@@ -1925,6 +2255,7 @@ class CreateTaskResult(WireModel):
     task: Task
     """The created task; the outcome comes from `tasks/result`."""
     meta: Annotated[dict[str, AnyJson] | None, Field(alias="_meta")] = None
+    """Metadata by key; keys that we do not know are kept."""
 
 
 class ElicitationSchema(WireModel):
@@ -1956,6 +2287,7 @@ class ElicitRequestFormParams(WireModel):
     requested_schema: Annotated[ElicitationSchema, Field(alias="requestedSchema")]
     """The fields of the form."""
     meta: Annotated[dict[str, AnyJson] | None, Field(alias="_meta")] = None
+    """Metadata by key; keys that we do not know are kept."""
     task: TaskMetadata | None = None
     """Asks for a task in place of the result; only where the peer offers that."""
     mode: Literal["form"] | None = None
@@ -1973,8 +2305,9 @@ JSONRPCMessage = TypeAliasType(
     "JSONRPCMessage",
     JSONRPCRequest | JSONRPCNotification | JSONRPCResultResponse | JSONRPCErrorResponse,
 )
-
+"""Anything that one peer may send to the other."""
 JSONRPCResponse = TypeAliasType("JSONRPCResponse", JSONRPCResultResponse | JSONRPCErrorResponse)
+"""The frame of a response; until 2025-06-18 that of a result alone."""
 
 
 class ListPromptsResult(WireModel):
@@ -1986,6 +2319,7 @@ class ListPromptsResult(WireModel):
     prompts: list[Prompt]
     """The items of this page; `next_cursor` says whether there are more."""
     meta: Annotated[dict[str, AnyJson] | None, Field(alias="_meta")] = None
+    """Metadata by key; keys that we do not know are kept."""
     next_cursor: Annotated[str | None, Field(alias="nextCursor")] = None
     """Value to send as `cursor` for the following page; absent on the last one."""
 
@@ -2000,6 +2334,7 @@ class ListResourceTemplatesResult(WireModel):
     resource_templates: Annotated[list[ResourceTemplate], Field(alias="resourceTemplates")]
     """The items of this page; `next_cursor` says whether there are more."""
     meta: Annotated[dict[str, AnyJson] | None, Field(alias="_meta")] = None
+    """Metadata by key; keys that we do not know are kept."""
     next_cursor: Annotated[str | None, Field(alias="nextCursor")] = None
     """Value to send as `cursor` for the following page; absent on the last one."""
 
@@ -2013,6 +2348,7 @@ class ListResourcesResult(WireModel):
     resources: list[Resource]
     """The items of this page; a template's resources need not be among them."""
     meta: Annotated[dict[str, AnyJson] | None, Field(alias="_meta")] = None
+    """Metadata by key; keys that we do not know are kept."""
     next_cursor: Annotated[str | None, Field(alias="nextCursor")] = None
     """Value to send as `cursor` for the following page; absent on the last one."""
 
@@ -2026,6 +2362,7 @@ class ListTasksResult(WireModel):
     tasks: list[Task]
     """The items of this page; `next_cursor` says whether there are more."""
     meta: Annotated[dict[str, AnyJson] | None, Field(alias="_meta")] = None
+    """Metadata by key; keys that we do not know are kept."""
     next_cursor: Annotated[str | None, Field(alias="nextCursor")] = None
     """Value to send as `cursor` for the following page; absent on the last one."""
 
@@ -2039,14 +2376,22 @@ class ListToolsResult(WireModel):
     tools: list[Tool]
     """The items of this page; `next_cursor` says whether there are more."""
     meta: Annotated[dict[str, AnyJson] | None, Field(alias="_meta")] = None
+    """Metadata by key; keys that we do not know are kept."""
     next_cursor: Annotated[str | None, Field(alias="nextCursor")] = None
     """Value to send as `cursor` for the following page; absent on the last one."""
 
 
 class ProgressNotification(WireModel):
+    """The notification `notifications/progress`, from either side.
+
+    Source: https://modelcontextprotocol.io/specification/2025-11-25/schema#progressnotification
+    """
+
     method: Literal["notifications/progress"] = "notifications/progress"
     params: ProgressNotificationParams
+    """Arguments of the method."""
     jsonrpc: Literal["2.0"] = "2.0"
+    """Version of JSON-RPC, always `2.0`."""
 
 
 class PromptMessage(WireModel):
@@ -2076,6 +2421,7 @@ ServerNotification = TypeAliasType(
         Field(discriminator="method"),
     ],
 )
+"""Every notification that a server may send."""
 
 
 class ToolResultContent(WireModel):
@@ -2096,6 +2442,7 @@ class ToolResultContent(WireModel):
     is_error: Annotated[bool | None, Field(alias="isError")] = None
     """True if the tool failed, and the content says how; absent means that it did not."""
     meta: Annotated[dict[str, AnyJson] | None, Field(alias="_meta")] = None
+    """Metadata by key; keys that we do not know are kept."""
 
 
 class CallToolResult(WireModel):
@@ -2107,6 +2454,7 @@ class CallToolResult(WireModel):
     content: list[ContentBlock]
     """The answer as blocks for a model to read; there may be none."""
     meta: Annotated[dict[str, AnyJson] | None, Field(alias="_meta")] = None
+    """Metadata by key; keys that we do not know are kept."""
     structured_content: Annotated[dict[str, AnyJson] | None, Field(alias="structuredContent")] = (
         None
     )
@@ -2126,7 +2474,7 @@ ClientNotification = TypeAliasType(
         Field(discriminator="method"),
     ],
 )
-
+"""Every notification that a client may send."""
 ClientRequest = TypeAliasType(
     "ClientRequest",
     Annotated[
@@ -2150,13 +2498,22 @@ ClientRequest = TypeAliasType(
         Field(discriminator="method"),
     ],
 )
+"""Every request that a client may send."""
 
 
 class ElicitRequest(WireModel):
+    """The request `elicitation/create`, from server to client.
+
+    Source: https://modelcontextprotocol.io/specification/2025-11-25/schema#elicitrequest
+    """
+
     method: Literal["elicitation/create"] = "elicitation/create"
     params: ElicitRequestParams
+    """Arguments of the method."""
     jsonrpc: Literal["2.0"] = "2.0"
+    """Version of JSON-RPC, always `2.0`."""
     id: RequestId
+    """Ties a response to its request; chosen by the request's sender."""
 
 
 class GetPromptResult(WireModel):
@@ -2168,6 +2525,7 @@ class GetPromptResult(WireModel):
     messages: list[PromptMessage]
     """The conversation to give to the model, oldest first."""
     meta: Annotated[dict[str, AnyJson] | None, Field(alias="_meta")] = None
+    """Metadata by key; keys that we do not know are kept."""
     description: str | None = None
     """Purpose of the prompt."""
 
@@ -2202,6 +2560,7 @@ ServerResult = TypeAliasType(
     | ListTasksResult
     | CompleteResult,
 )
+"""Every result that a server may respond with."""
 
 
 class CreateMessageResult(WireModel):
@@ -2217,6 +2576,7 @@ class CreateMessageResult(WireModel):
     model: str
     """The model that the client chose, by the provider's name for it."""
     meta: Annotated[dict[str, AnyJson] | None, Field(alias="_meta")] = None
+    """Metadata by key; keys that we do not know are kept."""
     stop_reason: Annotated[str | None, Field(alias="stopReason")] = None
     """Reason that sampling ended, such as `endTurn` or `maxTokens`; absent if unknown."""
 
@@ -2232,6 +2592,7 @@ class SamplingMessage(WireModel):
     content: SamplingMessageContentBlock | list[SamplingMessageContentBlock]
     """The message: one block, from 2025-11-25 also a list of them."""
     meta: Annotated[dict[str, AnyJson] | None, Field(alias="_meta")] = None
+    """Metadata by key; keys that we do not know are kept."""
 
 
 ClientResult = TypeAliasType(
@@ -2245,6 +2606,7 @@ ClientResult = TypeAliasType(
     | ListRootsResult
     | ElicitResult,
 )
+"""Every result that a client may respond with."""
 
 
 class CreateMessageRequestParams(WireModel):
@@ -2259,6 +2621,7 @@ class CreateMessageRequestParams(WireModel):
     max_tokens: Annotated[int, Field(alias="maxTokens")]
     """Longest answer, in tokens; the client may settle for a shorter one."""
     meta: Annotated[dict[str, AnyJson] | None, Field(alias="_meta")] = None
+    """Metadata by key; keys that we do not know are kept."""
     task: TaskMetadata | None = None
     """Asks for a task in place of the result; only where the peer offers that."""
     model_preferences: Annotated[ModelPreferences | None, Field(alias="modelPreferences")] = None
@@ -2286,10 +2649,18 @@ class CreateMessageRequestParams(WireModel):
 
 
 class CreateMessageRequest(WireModel):
+    """The request `sampling/createMessage`, from server to client.
+
+    Source: https://modelcontextprotocol.io/specification/2025-11-25/schema#createmessagerequest
+    """
+
     method: Literal["sampling/createMessage"] = "sampling/createMessage"
     params: CreateMessageRequestParams
+    """Arguments of the method."""
     jsonrpc: Literal["2.0"] = "2.0"
+    """Version of JSON-RPC, always `2.0`."""
     id: RequestId
+    """Ties a response to its request; chosen by the request's sender."""
 
 
 ServerRequest = TypeAliasType(
@@ -2306,3 +2677,4 @@ ServerRequest = TypeAliasType(
         Field(discriminator="method"),
     ],
 )
+"""Every request that a server may send."""

@@ -224,6 +224,7 @@ class BlobResourceContents(WireModel):
     mime_type: Annotated[str | None, Field(alias="mimeType")] = None
     """Media type, such as `text/plain`; absent if it is not known."""
     meta: Annotated[dict[str, AnyJson] | None, Field(alias="_meta")] = None
+    """Metadata by key; keys that we do not know are kept."""
 
 
 class BooleanSchema(WireModel):
@@ -254,6 +255,7 @@ class CacheableResult(WireModel):
     cache_scope: Annotated[Literal["public", "private"], Field(alias="cacheScope")] = "private"
     """Sharing of a cached copy: with anyone if `public`, the same credentials if `private`."""
     meta: Annotated[dict[str, AnyJson] | None, Field(alias="_meta")] = None
+    """Metadata by key; keys that we do not know are kept."""
 
 
 class CompletionArgument(WireModel):
@@ -302,6 +304,7 @@ class CompleteResult(WireModel):
     completion: Completion
     """Values to offer, and whether there are more."""
     meta: Annotated[dict[str, AnyJson] | None, Field(alias="_meta")] = None
+    """Metadata by key; keys that we do not know are kept."""
 
 
 Cursor = TypeAliasType("Cursor", StrictStr)
@@ -452,9 +455,17 @@ class InvalidRequestError(WireModel):
 
 
 class JSONRPCNotification(WireModel):
+    """The frame of a notification, whatever its method.
+
+    Source: https://modelcontextprotocol.io/specification/2026-07-28/schema#jsonrpcnotification
+    """
+
     method: str
+    """Name of the request or notification, such as `tools/call`."""
     jsonrpc: Literal["2.0"] = "2.0"
+    """Version of JSON-RPC, always `2.0`."""
     params: dict[str, AnyJson] | None = None
+    """Arguments of the method."""
 
 
 JSONValue = TypeAliasType("JSONValue", AnyJson)
@@ -491,16 +502,20 @@ class ListRootsRequestParams(WireModel):
     """
 
     meta: Annotated[dict[str, AnyJson] | None, Field(alias="_meta")] = None
+    """Metadata by key; keys that we do not know are kept."""
 
 
 class ListRootsRequest(WireModel):
-    """Deprecated.
+    """The request `roots/list`, as an entry of `inputRequests`.
 
-    Take directories and files as tool arguments, resource URIs or server settings.
+    Deprecated: Take directories and files as tool arguments, resource URIs or server settings.
+
+    Source: https://modelcontextprotocol.io/specification/2026-07-28/schema#listrootsrequest
     """
 
     method: Literal["roots/list"] = "roots/list"
     params: ListRootsRequestParams | None = None
+    """Arguments of the method."""
 
 
 LoggingLevel = TypeAliasType(
@@ -527,6 +542,7 @@ class LoggingMessageNotificationParams(WireModel):
     data: AnyJson
     """The logged value, any JSON; it must not hold secrets."""
     meta: Annotated[dict[str, AnyJson] | None, Field(alias="_meta")] = None
+    """Metadata by key; keys that we do not know are kept."""
     logger: str | None = None
     """The part of the server that logs it."""
 
@@ -584,8 +600,15 @@ class ModelPreferences(WireModel):
 
 
 class Notification(WireModel):
+    """The base of messages without a response.
+
+    Source: https://modelcontextprotocol.io/specification/2026-07-28/schema#notification
+    """
+
     method: str
+    """Name of the request or notification, such as `tools/call`."""
     params: dict[str, AnyJson] | None = None
+    """Arguments of the method."""
 
 
 class NotificationParams(WireModel):
@@ -595,6 +618,7 @@ class NotificationParams(WireModel):
     """
 
     meta: Annotated[dict[str, AnyJson] | None, Field(alias="_meta")] = None
+    """Metadata by key; keys that we do not know are kept."""
 
 
 class NumberSchema(WireModel):
@@ -625,6 +649,7 @@ class PaginatedRequestParams(WireModel):
     """
 
     meta: Annotated[dict[str, AnyJson], Field(alias="_meta")]
+    """Metadata by key; keys that we do not know are kept."""
     cursor: str | None = None
     """Position from the previous page's `nextCursor`; absent means from the start."""
 
@@ -637,6 +662,7 @@ class PaginatedResult(WireModel):
 
     result_type: Annotated[Literal["complete"], Field(alias="resultType")] = "complete"
     meta: Annotated[dict[str, AnyJson] | None, Field(alias="_meta")] = None
+    """Metadata by key; keys that we do not know are kept."""
     next_cursor: Annotated[str | None, Field(alias="nextCursor")] = None
     """Value to send as `cursor` for the following page; absent on the last one."""
 
@@ -676,9 +702,17 @@ class PromptArgument(WireModel):
 
 
 class PromptListChangedNotification(WireModel):
+    """The notification `notifications/prompts/list_changed`, from server to client.
+
+    Source:
+    https://modelcontextprotocol.io/specification/2026-07-28/schema#promptlistchangednotification
+    """
+
     method: Literal["notifications/prompts/list_changed"] = "notifications/prompts/list_changed"
     jsonrpc: Literal["2.0"] = "2.0"
+    """Version of JSON-RPC, always `2.0`."""
     params: NotificationParams | None = None
+    """Arguments of the method."""
 
 
 class PromptReference(WireModel):
@@ -695,8 +729,15 @@ class PromptReference(WireModel):
 
 
 class Request(WireModel):
+    """The base of messages with a response.
+
+    Source: https://modelcontextprotocol.io/specification/2026-07-28/schema#request
+    """
+
     method: str
+    """Name of the request or notification, such as `tools/call`."""
     params: dict[str, AnyJson] | None = None
+    """Arguments of the method."""
 
 
 RequestId = TypeAliasType("RequestId", StrictStr | StrictInt)
@@ -710,6 +751,7 @@ class RequestParams(WireModel):
     """
 
     meta: Annotated[dict[str, AnyJson], Field(alias="_meta")]
+    """Metadata by key; keys that we do not know are kept."""
 
 
 class ResourceContents(WireModel):
@@ -723,12 +765,21 @@ class ResourceContents(WireModel):
     mime_type: Annotated[str | None, Field(alias="mimeType")] = None
     """Media type, such as `text/plain`; absent if it is not known."""
     meta: Annotated[dict[str, AnyJson] | None, Field(alias="_meta")] = None
+    """Metadata by key; keys that we do not know are kept."""
 
 
 class ResourceListChangedNotification(WireModel):
+    """The notification `notifications/resources/list_changed`, from server to client.
+
+    Source:
+    https://modelcontextprotocol.io/specification/2026-07-28/schema#resourcelistchangednotification
+    """
+
     method: Literal["notifications/resources/list_changed"] = "notifications/resources/list_changed"
     jsonrpc: Literal["2.0"] = "2.0"
+    """Version of JSON-RPC, always `2.0`."""
     params: NotificationParams | None = None
+    """Arguments of the method."""
 
 
 class ResourceRequestParams(WireModel):
@@ -738,6 +789,7 @@ class ResourceRequestParams(WireModel):
     """
 
     meta: Annotated[dict[str, AnyJson], Field(alias="_meta")]
+    """Metadata by key; keys that we do not know are kept."""
     uri: str
     """Its address, with any scheme; the server decides what that means."""
 
@@ -764,6 +816,7 @@ class ResourceUpdatedNotificationParams(WireModel):
     uri: str
     """The changed resource; it may be a part of the one subscribed to."""
     meta: Annotated[dict[str, AnyJson] | None, Field(alias="_meta")] = None
+    """Metadata by key; keys that we do not know are kept."""
 
 
 class Result(WireModel):
@@ -774,6 +827,7 @@ class Result(WireModel):
 
     result_type: Annotated[Literal["complete"], Field(alias="resultType")] = "complete"
     meta: Annotated[dict[str, AnyJson] | None, Field(alias="_meta")] = None
+    """Metadata by key; keys that we do not know are kept."""
 
 
 class ResultMetaObject(WireModel):
@@ -807,6 +861,7 @@ class Root(WireModel):
     name: str | None = None
     """Display name for people."""
     meta: Annotated[dict[str, AnyJson] | None, Field(alias="_meta")] = None
+    """Metadata by key; keys that we do not know are kept."""
 
 
 class PromptsCapability(WireModel):
@@ -889,6 +944,7 @@ class SubscriptionsAcknowledgedNotificationParams(WireModel):
     notifications: SubscriptionFilter
     """The granted filter: the requested kinds that the server supports."""
     meta: Annotated[dict[str, AnyJson] | None, Field(alias="_meta")] = None
+    """Metadata by key; keys that we do not know are kept."""
 
 
 class SubscriptionsListenRequestParams(WireModel):
@@ -899,6 +955,7 @@ class SubscriptionsListenRequestParams(WireModel):
     """
 
     meta: Annotated[dict[str, AnyJson], Field(alias="_meta")]
+    """Metadata by key; keys that we do not know are kept."""
     notifications: SubscriptionFilter
     """The requested filter; other kinds are not sent."""
 
@@ -912,6 +969,7 @@ class SubscriptionsListenResult(WireModel):
 
     result_type: Annotated[Literal["complete"], Field(alias="resultType")] = "complete"
     meta: Annotated[dict[str, AnyJson], Field(alias="_meta")]
+    """Metadata by key; keys that we do not know are kept."""
 
 
 class SubscriptionsListenResultMetaObject(WireModel):
@@ -930,9 +988,18 @@ class SubscriptionsListenResultMetaObject(WireModel):
 
 
 class SubscriptionsListenResultResponse(WireModel):
+    """The response with SubscriptionsListenResult.
+
+    Source:
+    https://modelcontextprotocol.io/specification/2026-07-28/schema#subscriptionslistenresultresponse
+    """
+
     jsonrpc: Literal["2.0"] = "2.0"
+    """Version of JSON-RPC, always `2.0`."""
     id: RequestId
+    """Ties a response to its request; chosen by the request's sender."""
     result: SubscriptionsListenResult
+    """Answer to the request; its type depends on the method."""
 
 
 class TextResourceContents(WireModel):
@@ -948,6 +1015,7 @@ class TextResourceContents(WireModel):
     mime_type: Annotated[str | None, Field(alias="mimeType")] = None
     """Media type, such as `text/plain`; absent if it is not known."""
     meta: Annotated[dict[str, AnyJson] | None, Field(alias="_meta")] = None
+    """Metadata by key; keys that we do not know are kept."""
 
 
 class EnumOption(WireModel):
@@ -1047,9 +1115,17 @@ class ToolChoice(WireModel):
 
 
 class ToolListChangedNotification(WireModel):
+    """The notification `notifications/tools/list_changed`, from server to client.
+
+    Source:
+    https://modelcontextprotocol.io/specification/2026-07-28/schema#toollistchangednotification
+    """
+
     method: Literal["notifications/tools/list_changed"] = "notifications/tools/list_changed"
     jsonrpc: Literal["2.0"] = "2.0"
+    """Version of JSON-RPC, always `2.0`."""
     params: NotificationParams | None = None
+    """Arguments of the method."""
 
 
 class ToolUseContent(WireModel):
@@ -1068,6 +1144,7 @@ class ToolUseContent(WireModel):
     input: dict[str, AnyJson]
     """The arguments, as the tool's input schema wants them."""
     meta: Annotated[dict[str, AnyJson] | None, Field(alias="_meta")] = None
+    """Metadata by key; keys that we do not know are kept."""
 
 
 class UnsupportedProtocolVersionData(WireModel):
@@ -1106,9 +1183,11 @@ class UnsupportedProtocolVersionError(WireModel):
     """
 
     jsonrpc: Literal["2.0"] = "2.0"
+    """Version of JSON-RPC, always `2.0`."""
     error: UnsupportedProtocolVersion
     """The requested and the supported revisions, in an error object."""
     id: RequestId | None = None
+    """Ties a response to its request; chosen by the request's sender."""
 
 
 class UntitledEnumItems(WireModel):
@@ -1194,6 +1273,7 @@ class AudioContent(WireModel):
     annotations: Annotations | None = None
     """Hints to the host: who it is for, and how much it matters."""
     meta: Annotated[dict[str, AnyJson] | None, Field(alias="_meta")] = None
+    """Metadata by key; keys that we do not know are kept."""
 
 
 class CancelledNotificationParams(WireModel):
@@ -1206,12 +1286,13 @@ class CancelledNotificationParams(WireModel):
     request_id: Annotated[RequestId, Field(alias="requestId")]
     """The id of the request in flight."""
     meta: Annotated[dict[str, AnyJson] | None, Field(alias="_meta")] = None
+    """Metadata by key; keys that we do not know are kept."""
     reason: str | None = None
     """Explanation for a log or the user."""
 
 
 ClientResult: TypeAlias = Result
-
+"""Every result that a client may respond with."""
 CompletionReference = TypeAliasType(
     "CompletionReference",
     Annotated[PromptReference | ResourceTemplateReference, Field(discriminator="type")],
@@ -1226,6 +1307,7 @@ class CompleteRequestParams(WireModel):
     """
 
     meta: Annotated[dict[str, AnyJson], Field(alias="_meta")]
+    """Metadata by key; keys that we do not know are kept."""
     ref: CompletionReference
     """The prompt or resource template that has the argument."""
     argument: CompletionArgument
@@ -1235,16 +1317,33 @@ class CompleteRequestParams(WireModel):
 
 
 class CompleteResultResponse(WireModel):
+    """The response with CompleteResult.
+
+    Source:
+    https://modelcontextprotocol.io/specification/2026-07-28/schema#completeresultresponse
+    """
+
     jsonrpc: Literal["2.0"] = "2.0"
+    """Version of JSON-RPC, always `2.0`."""
     id: RequestId
+    """Ties a response to its request; chosen by the request's sender."""
     result: CompleteResult
+    """Answer to the request; its type depends on the method."""
 
 
 class DiscoverRequest(WireModel):
+    """The request `server/discover`, from client to server.
+
+    Source: https://modelcontextprotocol.io/specification/2026-07-28/schema#discoverrequest
+    """
+
     method: Literal["server/discover"] = "server/discover"
     params: RequestParams
+    """Arguments of the method."""
     jsonrpc: Literal["2.0"] = "2.0"
+    """Version of JSON-RPC, always `2.0`."""
     id: RequestId
+    """Ties a response to its request; chosen by the request's sender."""
 
 
 AnyResourceContents = TypeAliasType(
@@ -1266,6 +1365,7 @@ class EmbeddedResource(WireModel):
     annotations: Annotations | None = None
     """Hints to the host: who it is for, and how much it matters."""
     meta: Annotated[dict[str, AnyJson] | None, Field(alias="_meta")] = None
+    """Metadata by key; keys that we do not know are kept."""
 
 
 EmptyResult: TypeAlias = Result
@@ -1288,9 +1388,11 @@ class HeaderMismatchError(WireModel):
     """
 
     jsonrpc: Literal["2.0"] = "2.0"
+    """Version of JSON-RPC, always `2.0`."""
     error: HeaderMismatch
     """The error object."""
     id: RequestId | None = None
+    """Ties a response to its request; chosen by the request's sender."""
 
 
 class ImageContent(WireModel):
@@ -1307,6 +1409,7 @@ class ImageContent(WireModel):
     annotations: Annotations | None = None
     """Hints to the host: who it is for, and how much it matters."""
     meta: Annotated[dict[str, AnyJson] | None, Field(alias="_meta")] = None
+    """Metadata by key; keys that we do not know are kept."""
 
 
 JSONArray = TypeAliasType("JSONArray", Annotated[list[JSONValue], Strict()])
@@ -1316,43 +1419,93 @@ JSONObject = TypeAliasType("JSONObject", Annotated[dict[str, JSONValue], Strict(
 
 
 class JSONRPCErrorResponse(WireModel):
+    """The frame of a response to a failed request; without `id` if that is unknown.
+
+    Source: https://modelcontextprotocol.io/specification/2026-07-28/schema#jsonrpcerrorresponse
+    """
+
     jsonrpc: Literal["2.0"] = "2.0"
+    """Version of JSON-RPC, always `2.0`."""
     error: Error
+    """Code and description of the failure."""
     id: RequestId | None = None
+    """Ties a response to its request; chosen by the request's sender."""
 
 
 class JSONRPCRequest(WireModel):
+    """The frame of a request, whatever its method.
+
+    Source: https://modelcontextprotocol.io/specification/2026-07-28/schema#jsonrpcrequest
+    """
+
     method: str
+    """Name of the request or notification, such as `tools/call`."""
     jsonrpc: Literal["2.0"] = "2.0"
+    """Version of JSON-RPC, always `2.0`."""
     id: RequestId
+    """Ties a response to its request; chosen by the request's sender."""
     params: dict[str, AnyJson] | None = None
+    """Arguments of the method."""
 
 
 class JSONRPCResultResponse(WireModel):
+    """The frame of a response to a request that succeeded.
+
+    Source: https://modelcontextprotocol.io/specification/2026-07-28/schema#jsonrpcresultresponse
+    """
+
     jsonrpc: Literal["2.0"] = "2.0"
+    """Version of JSON-RPC, always `2.0`."""
     id: RequestId
+    """Ties a response to its request; chosen by the request's sender."""
     result: Result
+    """Answer to the request; its type depends on the method."""
 
 
 class ListPromptsRequest(WireModel):
+    """The request `prompts/list`, from client to server.
+
+    Source: https://modelcontextprotocol.io/specification/2026-07-28/schema#listpromptsrequest
+    """
+
     method: Literal["prompts/list"] = "prompts/list"
     params: PaginatedRequestParams
+    """Arguments of the method."""
     jsonrpc: Literal["2.0"] = "2.0"
+    """Version of JSON-RPC, always `2.0`."""
     id: RequestId
+    """Ties a response to its request; chosen by the request's sender."""
 
 
 class ListResourceTemplatesRequest(WireModel):
+    """The request `resources/templates/list`, from client to server.
+
+    Source:
+    https://modelcontextprotocol.io/specification/2026-07-28/schema#listresourcetemplatesrequest
+    """
+
     method: Literal["resources/templates/list"] = "resources/templates/list"
     params: PaginatedRequestParams
+    """Arguments of the method."""
     jsonrpc: Literal["2.0"] = "2.0"
+    """Version of JSON-RPC, always `2.0`."""
     id: RequestId
+    """Ties a response to its request; chosen by the request's sender."""
 
 
 class ListResourcesRequest(WireModel):
+    """The request `resources/list`, from client to server.
+
+    Source: https://modelcontextprotocol.io/specification/2026-07-28/schema#listresourcesrequest
+    """
+
     method: Literal["resources/list"] = "resources/list"
     params: PaginatedRequestParams
+    """Arguments of the method."""
     jsonrpc: Literal["2.0"] = "2.0"
+    """Version of JSON-RPC, always `2.0`."""
     id: RequestId
+    """Ties a response to its request; chosen by the request's sender."""
 
 
 class ListRootsResult(WireModel):
@@ -1368,26 +1521,40 @@ class ListRootsResult(WireModel):
 
 
 class ListToolsRequest(WireModel):
+    """The request `tools/list`, from client to server.
+
+    Source: https://modelcontextprotocol.io/specification/2026-07-28/schema#listtoolsrequest
+    """
+
     method: Literal["tools/list"] = "tools/list"
     params: PaginatedRequestParams
+    """Arguments of the method."""
     jsonrpc: Literal["2.0"] = "2.0"
+    """Version of JSON-RPC, always `2.0`."""
     id: RequestId
+    """Ties a response to its request; chosen by the request's sender."""
 
 
 class LoggingMessageNotification(WireModel):
-    """Deprecated.
+    """The notification `notifications/message`, from server to client.
 
-    Log to stderr on stdio, or export telemetry with OpenTelemetry.
+    Deprecated: Log to stderr on stdio, or export telemetry with OpenTelemetry.
+
+    Source:
+    https://modelcontextprotocol.io/specification/2026-07-28/schema#loggingmessagenotification
     """
 
     method: Literal["notifications/message"] = "notifications/message"
     params: LoggingMessageNotificationParams
+    """Arguments of the method."""
     jsonrpc: Literal["2.0"] = "2.0"
+    """Version of JSON-RPC, always `2.0`."""
 
 
 MultiSelectEnumSchema = TypeAliasType(
     "MultiSelectEnumSchema", UntitledMultiSelectEnumSchema | TitledMultiSelectEnumSchema
 )
+"""A form field for several of a few values, with labels or without."""
 
 
 class NotificationMetaObject(WireModel):
@@ -1404,10 +1571,19 @@ class NotificationMetaObject(WireModel):
 
 
 class PaginatedRequest(WireModel):
+    """The base of requests for one page of a list.
+
+    Source: https://modelcontextprotocol.io/specification/2026-07-28/schema#paginatedrequest
+    """
+
     method: str
+    """Name of the request or notification, such as `tools/call`."""
     params: PaginatedRequestParams
+    """Arguments of the method."""
     jsonrpc: Literal["2.0"] = "2.0"
+    """Version of JSON-RPC, always `2.0`."""
     id: RequestId
+    """Ties a response to its request; chosen by the request's sender."""
 
 
 PrimitiveSchemaDefinition = TypeAliasType(
@@ -1439,6 +1615,7 @@ class ProgressNotificationParams(WireModel):
     progress: int | float
     """Amount done, in any unit; it grows each time, and may be a fraction."""
     meta: Annotated[dict[str, AnyJson] | None, Field(alias="_meta")] = None
+    """Metadata by key; keys that we do not know are kept."""
     total: int | float | None = None
     """Amount to do, in the unit of `progress`; absent if unknown."""
     message: str | None = None
@@ -1462,6 +1639,7 @@ class Prompt(WireModel):
     arguments: list[PromptArgument] | None = None
     """The blanks to fill in; absent means that there are none."""
     meta: Annotated[dict[str, AnyJson] | None, Field(alias="_meta")] = None
+    """Metadata by key; keys that we do not know are kept."""
 
 
 class ReadResourceResult(WireModel):
@@ -1478,6 +1656,7 @@ class ReadResourceResult(WireModel):
     contents: list[AnyResourceContents]
     """The data: one entry, or one for each part."""
     meta: Annotated[dict[str, AnyJson] | None, Field(alias="_meta")] = None
+    """Metadata by key; keys that we do not know are kept."""
 
 
 class Resource(WireModel):
@@ -1503,6 +1682,7 @@ class Resource(WireModel):
     size: int | None = None
     """Length in bytes, before any base64; absent if it is not known."""
     meta: Annotated[dict[str, AnyJson] | None, Field(alias="_meta")] = None
+    """Metadata by key; keys that we do not know are kept."""
 
 
 class ResourceLink(WireModel):
@@ -1529,6 +1709,7 @@ class ResourceLink(WireModel):
     size: int | None = None
     """Length in bytes, before any base64; absent if it is not known."""
     meta: Annotated[dict[str, AnyJson] | None, Field(alias="_meta")] = None
+    """Metadata by key; keys that we do not know are kept."""
 
 
 class ResourceTemplate(WireModel):
@@ -1552,12 +1733,21 @@ class ResourceTemplate(WireModel):
     annotations: Annotations | None = None
     """Hints to the host: who it is for, and how much it matters."""
     meta: Annotated[dict[str, AnyJson] | None, Field(alias="_meta")] = None
+    """Metadata by key; keys that we do not know are kept."""
 
 
 class ResourceUpdatedNotification(WireModel):
+    """The notification `notifications/resources/updated`, from server to client.
+
+    Source:
+    https://modelcontextprotocol.io/specification/2026-07-28/schema#resourceupdatednotification
+    """
+
     method: Literal["notifications/resources/updated"] = "notifications/resources/updated"
     params: ResourceUpdatedNotificationParams
+    """Arguments of the method."""
     jsonrpc: Literal["2.0"] = "2.0"
+    """Version of JSON-RPC, always `2.0`."""
 
 
 class ServerCapabilities(WireModel):
@@ -1588,21 +1778,39 @@ class ServerCapabilities(WireModel):
 SingleSelectEnumSchema = TypeAliasType(
     "SingleSelectEnumSchema", UntitledSingleSelectEnumSchema | TitledSingleSelectEnumSchema
 )
+"""A form field for one of a few values, with labels or without."""
 
 
 class SubscriptionsAcknowledgedNotification(WireModel):
+    """The notification `notifications/subscriptions/acknowledged`, from server to client.
+
+    Source:
+    https://modelcontextprotocol.io/specification/2026-07-28/schema#subscriptionsacknowledgednotification
+    """
+
     method: Literal["notifications/subscriptions/acknowledged"] = (
         "notifications/subscriptions/acknowledged"
     )
     params: SubscriptionsAcknowledgedNotificationParams
+    """Arguments of the method."""
     jsonrpc: Literal["2.0"] = "2.0"
+    """Version of JSON-RPC, always `2.0`."""
 
 
 class SubscriptionsListenRequest(WireModel):
+    """The request `subscriptions/listen`, from client to server.
+
+    Source:
+    https://modelcontextprotocol.io/specification/2026-07-28/schema#subscriptionslistenrequest
+    """
+
     method: Literal["subscriptions/listen"] = "subscriptions/listen"
     params: SubscriptionsListenRequestParams
+    """Arguments of the method."""
     jsonrpc: Literal["2.0"] = "2.0"
+    """Version of JSON-RPC, always `2.0`."""
     id: RequestId
+    """Ties a response to its request; chosen by the request's sender."""
 
 
 class TextContent(WireModel):
@@ -1617,6 +1825,7 @@ class TextContent(WireModel):
     annotations: Annotations | None = None
     """Hints to the host: who it is for, and how much it matters."""
     meta: Annotated[dict[str, AnyJson] | None, Field(alias="_meta")] = None
+    """Metadata by key; keys that we do not know are kept."""
 
 
 class Tool(WireModel):
@@ -1640,12 +1849,20 @@ class Tool(WireModel):
     annotations: ToolAnnotations | None = None
     """Hints on how it behaves, not to be trusted from just any server."""
     meta: Annotated[dict[str, AnyJson] | None, Field(alias="_meta")] = None
+    """Metadata by key; keys that we do not know are kept."""
 
 
 class CancelledNotification(WireModel):
+    """The notification `notifications/cancelled`, from either side.
+
+    Source: https://modelcontextprotocol.io/specification/2026-07-28/schema#cancellednotification
+    """
+
     method: Literal["notifications/cancelled"] = "notifications/cancelled"
     params: CancelledNotificationParams
+    """Arguments of the method."""
     jsonrpc: Literal["2.0"] = "2.0"
+    """Version of JSON-RPC, always `2.0`."""
 
 
 class ElicitationCapability(WireModel):
@@ -1697,13 +1914,22 @@ class ClientCapabilities(WireModel):
 
 
 ClientNotification: TypeAlias = CancelledNotification
+"""Every notification that a client may send."""
 
 
 class CompleteRequest(WireModel):
+    """The request `completion/complete`, from client to server.
+
+    Source: https://modelcontextprotocol.io/specification/2026-07-28/schema#completerequest
+    """
+
     method: Literal["completion/complete"] = "completion/complete"
     params: CompleteRequestParams
+    """Arguments of the method."""
     jsonrpc: Literal["2.0"] = "2.0"
+    """Version of JSON-RPC, always `2.0`."""
     id: RequestId
+    """Ties a response to its request; chosen by the request's sender."""
 
 
 ContentBlock = TypeAliasType(
@@ -1737,14 +1963,24 @@ class DiscoverResult(WireModel):
     capabilities: ServerCapabilities
     """Features that the server declares; an absent member is not supported."""
     meta: Annotated[dict[str, AnyJson] | None, Field(alias="_meta")] = None
+    """Metadata by key; keys that we do not know are kept."""
     instructions: str | None = None
     """Advice for a model on using the server; often put into the system prompt."""
 
 
 class DiscoverResultResponse(WireModel):
+    """The response with DiscoverResult.
+
+    Source:
+    https://modelcontextprotocol.io/specification/2026-07-28/schema#discoverresultresponse
+    """
+
     jsonrpc: Literal["2.0"] = "2.0"
+    """Version of JSON-RPC, always `2.0`."""
     id: RequestId
+    """Ties a response to its request; chosen by the request's sender."""
     result: DiscoverResult
+    """Answer to the request; its type depends on the method."""
 
 
 class ElicitationSchema(WireModel):
@@ -1790,8 +2026,9 @@ JSONRPCMessage = TypeAliasType(
     "JSONRPCMessage",
     JSONRPCRequest | JSONRPCNotification | JSONRPCResultResponse | JSONRPCErrorResponse,
 )
-
+"""Anything that one peer may send to the other."""
 JSONRPCResponse = TypeAliasType("JSONRPCResponse", JSONRPCResultResponse | JSONRPCErrorResponse)
+"""The frame of a response; until 2025-06-18 that of a result alone."""
 
 
 class ListPromptsResult(WireModel):
@@ -1808,14 +2045,24 @@ class ListPromptsResult(WireModel):
     prompts: list[Prompt]
     """The items of this page; `next_cursor` says whether there are more."""
     meta: Annotated[dict[str, AnyJson] | None, Field(alias="_meta")] = None
+    """Metadata by key; keys that we do not know are kept."""
     next_cursor: Annotated[str | None, Field(alias="nextCursor")] = None
     """Value to send as `cursor` for the following page; absent on the last one."""
 
 
 class ListPromptsResultResponse(WireModel):
+    """The response with ListPromptsResult.
+
+    Source:
+    https://modelcontextprotocol.io/specification/2026-07-28/schema#listpromptsresultresponse
+    """
+
     jsonrpc: Literal["2.0"] = "2.0"
+    """Version of JSON-RPC, always `2.0`."""
     id: RequestId
+    """Ties a response to its request; chosen by the request's sender."""
     result: ListPromptsResult
+    """Answer to the request; its type depends on the method."""
 
 
 class ListResourceTemplatesResult(WireModel):
@@ -1833,14 +2080,24 @@ class ListResourceTemplatesResult(WireModel):
     resource_templates: Annotated[list[ResourceTemplate], Field(alias="resourceTemplates")]
     """The items of this page; `next_cursor` says whether there are more."""
     meta: Annotated[dict[str, AnyJson] | None, Field(alias="_meta")] = None
+    """Metadata by key; keys that we do not know are kept."""
     next_cursor: Annotated[str | None, Field(alias="nextCursor")] = None
     """Value to send as `cursor` for the following page; absent on the last one."""
 
 
 class ListResourceTemplatesResultResponse(WireModel):
+    """The response with ListResourceTemplatesResult.
+
+    Source:
+    https://modelcontextprotocol.io/specification/2026-07-28/schema#listresourcetemplatesresultresponse
+    """
+
     jsonrpc: Literal["2.0"] = "2.0"
+    """Version of JSON-RPC, always `2.0`."""
     id: RequestId
+    """Ties a response to its request; chosen by the request's sender."""
     result: ListResourceTemplatesResult
+    """Answer to the request; its type depends on the method."""
 
 
 class ListResourcesResult(WireModel):
@@ -1857,14 +2114,24 @@ class ListResourcesResult(WireModel):
     resources: list[Resource]
     """The items of this page; a template's resources need not be among them."""
     meta: Annotated[dict[str, AnyJson] | None, Field(alias="_meta")] = None
+    """Metadata by key; keys that we do not know are kept."""
     next_cursor: Annotated[str | None, Field(alias="nextCursor")] = None
     """Value to send as `cursor` for the following page; absent on the last one."""
 
 
 class ListResourcesResultResponse(WireModel):
+    """The response with ListResourcesResult.
+
+    Source:
+    https://modelcontextprotocol.io/specification/2026-07-28/schema#listresourcesresultresponse
+    """
+
     jsonrpc: Literal["2.0"] = "2.0"
+    """Version of JSON-RPC, always `2.0`."""
     id: RequestId
+    """Ties a response to its request; chosen by the request's sender."""
     result: ListResourcesResult
+    """Answer to the request; its type depends on the method."""
 
 
 class ListToolsResult(WireModel):
@@ -1881,14 +2148,24 @@ class ListToolsResult(WireModel):
     tools: list[Tool]
     """The items of this page; `next_cursor` says whether there are more."""
     meta: Annotated[dict[str, AnyJson] | None, Field(alias="_meta")] = None
+    """Metadata by key; keys that we do not know are kept."""
     next_cursor: Annotated[str | None, Field(alias="nextCursor")] = None
     """Value to send as `cursor` for the following page; absent on the last one."""
 
 
 class ListToolsResultResponse(WireModel):
+    """The response with ListToolsResult.
+
+    Source:
+    https://modelcontextprotocol.io/specification/2026-07-28/schema#listtoolsresultresponse
+    """
+
     jsonrpc: Literal["2.0"] = "2.0"
+    """Version of JSON-RPC, always `2.0`."""
     id: RequestId
+    """Ties a response to its request; chosen by the request's sender."""
     result: ListToolsResult
+    """Answer to the request; its type depends on the method."""
 
 
 class MissingRequiredClientCapabilityData(WireModel):
@@ -1925,15 +2202,24 @@ class MissingRequiredClientCapabilityError(WireModel):
     """
 
     jsonrpc: Literal["2.0"] = "2.0"
+    """Version of JSON-RPC, always `2.0`."""
     error: MissingRequiredClientCapability
     """The missing capabilities, in an error object."""
     id: RequestId | None = None
+    """Ties a response to its request; chosen by the request's sender."""
 
 
 class ProgressNotification(WireModel):
+    """The notification `notifications/progress`, from server to client.
+
+    Source: https://modelcontextprotocol.io/specification/2026-07-28/schema#progressnotification
+    """
+
     method: Literal["notifications/progress"] = "notifications/progress"
     params: ProgressNotificationParams
+    """Arguments of the method."""
     jsonrpc: Literal["2.0"] = "2.0"
+    """Version of JSON-RPC, always `2.0`."""
 
 
 class PromptMessage(WireModel):
@@ -1989,6 +2275,7 @@ ServerNotification = TypeAliasType(
         Field(discriminator="method"),
     ],
 )
+"""Every notification that a server may send."""
 
 
 class ToolResultContent(WireModel):
@@ -2009,6 +2296,7 @@ class ToolResultContent(WireModel):
     is_error: Annotated[bool | None, Field(alias="isError")] = None
     """True if the tool failed, and the content says how; absent means that it did not."""
     meta: Annotated[dict[str, AnyJson] | None, Field(alias="_meta")] = None
+    """Metadata by key; keys that we do not know are kept."""
 
 
 class CallToolResult(WireModel):
@@ -2021,6 +2309,7 @@ class CallToolResult(WireModel):
     content: list[ContentBlock]
     """The answer as blocks for a model to read; there may be none."""
     meta: Annotated[dict[str, AnyJson] | None, Field(alias="_meta")] = None
+    """Metadata by key; keys that we do not know are kept."""
     structured_content: Annotated[AnyJson | None, Field(alias="structuredContent")] = None
     """The answer as data: an object, from 2026-07-28 any JSON; as the output schema says."""
     is_error: Annotated[bool | None, Field(alias="isError")] = None
@@ -2028,8 +2317,14 @@ class CallToolResult(WireModel):
 
 
 class ElicitRequest(WireModel):
+    """The request `elicitation/create`, as an entry of `inputRequests`.
+
+    Source: https://modelcontextprotocol.io/specification/2026-07-28/schema#elicitrequest
+    """
+
     method: Literal["elicitation/create"] = "elicitation/create"
     params: ElicitRequestParams
+    """Arguments of the method."""
 
 
 class GetPromptResult(WireModel):
@@ -2042,6 +2337,7 @@ class GetPromptResult(WireModel):
     messages: list[PromptMessage]
     """The conversation to give to the model, oldest first."""
     meta: Annotated[dict[str, AnyJson] | None, Field(alias="_meta")] = None
+    """Metadata by key; keys that we do not know are kept."""
     description: str | None = None
     """Purpose of the prompt."""
 
@@ -2079,6 +2375,7 @@ class CreateMessageResult(WireModel):
     model: str
     """The model that the client chose, by the provider's name for it."""
     meta: Annotated[dict[str, AnyJson] | None, Field(alias="_meta")] = None
+    """Metadata by key; keys that we do not know are kept."""
     stop_reason: Annotated[str | None, Field(alias="stopReason")] = None
     """Reason that sampling ended, such as `endTurn` or `maxTokens`; absent if unknown."""
 
@@ -2100,6 +2397,7 @@ class ReadResourceRequestParams(WireModel):
     """
 
     meta: Annotated[dict[str, AnyJson], Field(alias="_meta")]
+    """Metadata by key; keys that we do not know are kept."""
     uri: str
     """URI of the resource, with any scheme; the server interprets it."""
     input_responses: Annotated[InputResponses | None, Field(alias="inputResponses")] = None
@@ -2121,6 +2419,7 @@ class SamplingMessage(WireModel):
     content: SamplingMessageContentBlock | list[SamplingMessageContentBlock]
     """The message: one block, from 2025-11-25 also a list of them."""
     meta: Annotated[dict[str, AnyJson] | None, Field(alias="_meta")] = None
+    """Metadata by key; keys that we do not know are kept."""
 
 
 class CallToolRequestParams(WireModel):
@@ -2130,6 +2429,7 @@ class CallToolRequestParams(WireModel):
     """
 
     meta: Annotated[dict[str, AnyJson], Field(alias="_meta")]
+    """Metadata by key; keys that we do not know are kept."""
     name: str
     """The tool's name, as in `tools/list`."""
     input_responses: Annotated[InputResponses | None, Field(alias="inputResponses")] = None
@@ -2185,6 +2485,7 @@ class GetPromptRequestParams(WireModel):
     """
 
     meta: Annotated[dict[str, AnyJson], Field(alias="_meta")]
+    """Metadata by key; keys that we do not know are kept."""
     name: str
     """The prompt's name, as in `prompts/list`."""
     input_responses: Annotated[InputResponses | None, Field(alias="inputResponses")] = None
@@ -2203,6 +2504,7 @@ class InputResponseRequestParams(WireModel):
     """
 
     meta: Annotated[dict[str, AnyJson], Field(alias="_meta")]
+    """Metadata by key; keys that we do not know are kept."""
     input_responses: Annotated[InputResponses | None, Field(alias="inputResponses")] = None
     """Responses to the `inputRequests` of an `input_required` result, by their keys."""
     request_state: Annotated[str | None, Field(alias="requestState")] = None
@@ -2210,34 +2512,61 @@ class InputResponseRequestParams(WireModel):
 
 
 class ReadResourceRequest(WireModel):
+    """The request `resources/read`, from client to server.
+
+    Source: https://modelcontextprotocol.io/specification/2026-07-28/schema#readresourcerequest
+    """
+
     method: Literal["resources/read"] = "resources/read"
     params: ReadResourceRequestParams
+    """Arguments of the method."""
     jsonrpc: Literal["2.0"] = "2.0"
+    """Version of JSON-RPC, always `2.0`."""
     id: RequestId
+    """Ties a response to its request; chosen by the request's sender."""
 
 
 class CallToolRequest(WireModel):
+    """The request `tools/call`, from client to server.
+
+    Source: https://modelcontextprotocol.io/specification/2026-07-28/schema#calltoolrequest
+    """
+
     method: Literal["tools/call"] = "tools/call"
     params: CallToolRequestParams
+    """Arguments of the method."""
     jsonrpc: Literal["2.0"] = "2.0"
+    """Version of JSON-RPC, always `2.0`."""
     id: RequestId
+    """Ties a response to its request; chosen by the request's sender."""
 
 
 class CreateMessageRequest(WireModel):
-    """Deprecated.
+    """The request `sampling/createMessage`, as an entry of `inputRequests`.
 
-    Call a model provider's API from the server.
+    Deprecated: Call a model provider's API from the server.
+
+    Source: https://modelcontextprotocol.io/specification/2026-07-28/schema#createmessagerequest
     """
 
     method: Literal["sampling/createMessage"] = "sampling/createMessage"
     params: CreateMessageRequestParams
+    """Arguments of the method."""
 
 
 class GetPromptRequest(WireModel):
+    """The request `prompts/get`, from client to server.
+
+    Source: https://modelcontextprotocol.io/specification/2026-07-28/schema#getpromptrequest
+    """
+
     method: Literal["prompts/get"] = "prompts/get"
     params: GetPromptRequestParams
+    """Arguments of the method."""
     jsonrpc: Literal["2.0"] = "2.0"
+    """Version of JSON-RPC, always `2.0`."""
     id: RequestId
+    """Ties a response to its request; chosen by the request's sender."""
 
 
 InputRequest = TypeAliasType(
@@ -2259,6 +2588,7 @@ class InputRequiredResult(WireModel):
 
     result_type: Annotated[Literal["input_required"], Field(alias="resultType")] = "input_required"
     meta: Annotated[dict[str, AnyJson] | None, Field(alias="_meta")] = None
+    """Metadata by key; keys that we do not know are kept."""
     input_requests: Annotated[InputRequests | None, Field(alias="inputRequests")] = None
     """The questions, by key; absent means to send the request again without answers."""
     request_state: Annotated[str | None, Field(alias="requestState")] = None
@@ -2273,9 +2603,18 @@ AnyReadResourceResult = TypeAliasType(
 
 
 class ReadResourceResultResponse(WireModel):
+    """The response with ReadResourceResult.
+
+    Source:
+    https://modelcontextprotocol.io/specification/2026-07-28/schema#readresourceresultresponse
+    """
+
     jsonrpc: Literal["2.0"] = "2.0"
+    """Version of JSON-RPC, always `2.0`."""
     id: RequestId
+    """Ties a response to its request; chosen by the request's sender."""
     result: AnyReadResourceResult
+    """Answer to the request; its type depends on the method."""
 
 
 ServerResult = TypeAliasType(
@@ -2293,7 +2632,7 @@ ServerResult = TypeAliasType(
     | CallToolResult
     | CompleteResult,
 )
-
+"""Every result that a server may respond with."""
 AnyCallToolResult = TypeAliasType(
     "AnyCallToolResult",
     Annotated[InputRequiredResult | CallToolResult, Tagged("resultType", "complete")],
@@ -2302,9 +2641,18 @@ AnyCallToolResult = TypeAliasType(
 
 
 class CallToolResultResponse(WireModel):
+    """The response with CallToolResult.
+
+    Source:
+    https://modelcontextprotocol.io/specification/2026-07-28/schema#calltoolresultresponse
+    """
+
     jsonrpc: Literal["2.0"] = "2.0"
+    """Version of JSON-RPC, always `2.0`."""
     id: RequestId
+    """Ties a response to its request; chosen by the request's sender."""
     result: AnyCallToolResult
+    """Answer to the request; its type depends on the method."""
 
 
 ClientRequest = TypeAliasType(
@@ -2323,7 +2671,7 @@ ClientRequest = TypeAliasType(
         Field(discriminator="method"),
     ],
 )
-
+"""Every request that a client may send."""
 AnyGetPromptResult = TypeAliasType(
     "AnyGetPromptResult",
     Annotated[InputRequiredResult | GetPromptResult, Tagged("resultType", "complete")],
@@ -2332,6 +2680,15 @@ AnyGetPromptResult = TypeAliasType(
 
 
 class GetPromptResultResponse(WireModel):
+    """The response with GetPromptResult.
+
+    Source:
+    https://modelcontextprotocol.io/specification/2026-07-28/schema#getpromptresultresponse
+    """
+
     jsonrpc: Literal["2.0"] = "2.0"
+    """Version of JSON-RPC, always `2.0`."""
     id: RequestId
+    """Ties a response to its request; chosen by the request's sender."""
     result: AnyGetPromptResult
+    """Answer to the request; its type depends on the method."""

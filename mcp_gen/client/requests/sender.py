@@ -28,8 +28,8 @@ if TYPE_CHECKING:
     from mcp_gen.client.requests.settings import SessionOptions
     from mcp_gen.session.duplex.client import ClientConnection
     from mcp_gen.session.messages.channel import Channel
-    from mcp_wire.callers import OnProgress
     from mcp_wire.method import Method
+    from mcp_wire.peer_calls import OnProgress
     from mcp_wire.profile import Profile
 
 __all__ = ["ClientRequestSender"]

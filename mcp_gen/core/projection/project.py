@@ -9,7 +9,7 @@ from __future__ import annotations
 from functools import cache
 from importlib import import_module
 from types import UnionType
-from typing import Any, NamedTuple, Union, cast, get_args, get_origin
+from typing import Any, NamedTuple, Union, get_args, get_origin
 
 import msgspec
 from msgspec import Struct
@@ -18,10 +18,10 @@ import mcp_wire
 from mcp_gen.core.errors import McpError, ProjectionError, UsageError
 from mcp_gen.core.projection.rules import RULES, Apply, Loss, substitute
 from mcp_wire import Wire
-from mcp_wire.base import Arm, arm_of
+from mcp_wire.aliases import ALIASES
+from mcp_wire.base import UntaggedUnion, arm_of
 from mcp_wire.open_maps import OPEN_MAPS
 from mcp_wire.profile import Profile
-from mcp_wire.synonyms import SYNONYMS
 
 __all__ = ["Loss", "Projected", "project", "project_error", "restate"]
 
@@ -83,7 +83,10 @@ def restate(value: Any, to: str) -> Projected:
 
 
 def _check_argument(value: Any) -> None:
-    for one in cast("list[Any]", value) if isinstance(value, list) else [value]:
+    parts: list[Any] = [value]
+    if value.__class__ is list:
+        parts = value
+    for one in parts:
         if not _holds_wire_type(one):
             raise UsageError(
                 f"project() takes an instance of a generated type or a list of them, not a plain "
@@ -139,7 +142,7 @@ class _FieldShape:
                 self.item = _FieldShape(get_args(arm)[0])
             elif origin is dict:
                 self.value = _FieldShape(get_args(arm)[1])
-            elif isinstance(arm, type) and issubclass(arm, Struct | Arm):
+            elif isinstance(arm, type) and issubclass(arm, Struct | UntaggedUnion):
                 self.structs += (arm,)
 
     @property
@@ -343,8 +346,8 @@ class _Projection:
         )
 
     def _namesake(self, name: str) -> type[Struct] | None:
-        """Return the target's struct of that name or of a synonym; None if there is none."""
-        names = (name, *SYNONYMS.get(name, ()))
+        """Return the target's struct of that name or of an alias; None if there is none."""
+        names = (name, *ALIASES.get(name, ()))
         return next(filter(None, map(self._struct_at_target, names)), None)
 
     def _struct_at_target(self, name: str) -> type[Struct] | None:

@@ -37,9 +37,9 @@ if TYPE_CHECKING:
     from mcp_gen.core.transport.protocols import Duplex
     from mcp_gen.session.messages.channel import Channel
     from mcp_gen.session.messages.notifications import Act
-    from mcp_wire.callers import OnProgress
     from mcp_wire.hooks import ClientHooks
     from mcp_wire.method import Method, Route
+    from mcp_wire.peer_calls import OnProgress
     from mcp_wire.profile import Profile
 
 __all__ = ["ClientConnection"]

@@ -17,9 +17,9 @@ if TYPE_CHECKING:
 
     from mcp_gen.session.messages.channel import Channel
     from mcp_gen.session.messages.middleware import Inner, Middleware
-    from mcp_wire.callers import OnProgress
-    from mcp_wire.hook_points import HookPoint, HookSet
+    from mcp_wire.hook_machinery import HookPoint, HookSet
     from mcp_wire.method import Method
+    from mcp_wire.peer_calls import OnProgress
     from mcp_wire.profile import Profile
 
 __all__ = ["DEFAULT_TIMEOUT_S", "RequestSender", "RevisionAdapter", "is_plain"]

@@ -22,7 +22,7 @@ from tests.support.peers.asked import WAIT_S
 from tests.support.peers.scripted import MemoryPeer, opening
 
 if TYPE_CHECKING:
-    from mcp_wire.hooks import CallToolParams, CallToolResults
+    from mcp_wire.hook_types import CallToolParams, CallToolResults
 
 FORM = {
     "method": "elicitation/create",

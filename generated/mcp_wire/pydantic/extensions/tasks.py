@@ -170,6 +170,7 @@ class CreateTaskResult(WireModel):
     ttl_ms: Annotated[int | None, Field(alias="ttlMs")] = 0
     """Lifetime after creation, in milliseconds; None means without limit."""
     meta: Annotated[dict[str, AnyJson] | None, Field(alias="_meta")] = None
+    """Metadata by key; keys that we do not know are kept."""
     status_message: Annotated[str | None, Field(alias="statusMessage")] = None
     """Explanation of the state for people, such as the reason of a failure."""
     poll_interval_ms: Annotated[int | None, Field(alias="pollIntervalMs")] = None
@@ -186,6 +187,7 @@ class GetTaskRequestParams(WireModel):
     task_id: Annotated[str, Field(alias="taskId")]
     """Identifies the task; chosen by the server."""
     meta: Annotated[dict[str, AnyJson] | None, Field(alias="_meta")] = None
+    """Metadata by key; keys that we do not know are kept."""
 
 
 class WorkingTaskResult(WireModel):
@@ -207,6 +209,7 @@ class WorkingTaskResult(WireModel):
     ttl_ms: Annotated[int | None, Field(alias="ttlMs")] = 0
     """Lifetime after creation, in milliseconds; None means without limit."""
     meta: Annotated[dict[str, AnyJson] | None, Field(alias="_meta")] = None
+    """Metadata by key; keys that we do not know are kept."""
     status_message: Annotated[str | None, Field(alias="statusMessage")] = None
     """Explanation of the state for people, such as the reason of a failure."""
     poll_interval_ms: Annotated[int | None, Field(alias="pollIntervalMs")] = None
@@ -234,6 +237,7 @@ class CompletedTaskResult(WireModel):
     result: dict[str, AnyJson]
     """The result that the request would have been answered with."""
     meta: Annotated[dict[str, AnyJson] | None, Field(alias="_meta")] = None
+    """Metadata by key; keys that we do not know are kept."""
     status_message: Annotated[str | None, Field(alias="statusMessage")] = None
     """Explanation of the state for people, such as the reason of a failure."""
     poll_interval_ms: Annotated[int | None, Field(alias="pollIntervalMs")] = None
@@ -259,6 +263,7 @@ class CancelledTaskResult(WireModel):
     ttl_ms: Annotated[int | None, Field(alias="ttlMs")] = 0
     """Lifetime after creation, in milliseconds; None means without limit."""
     meta: Annotated[dict[str, AnyJson] | None, Field(alias="_meta")] = None
+    """Metadata by key; keys that we do not know are kept."""
     status_message: Annotated[str | None, Field(alias="statusMessage")] = None
     """Explanation of the state for people, such as the reason of a failure."""
     poll_interval_ms: Annotated[int | None, Field(alias="pollIntervalMs")] = None
@@ -277,6 +282,7 @@ class UpdateTaskRequestParams(WireModel):
     input_responses: Annotated[dict[str, AnyJson], Field(alias="inputResponses")]
     """The answers, by the keys of the questions; what else stands there is ignored."""
     meta: Annotated[dict[str, AnyJson] | None, Field(alias="_meta")] = None
+    """Metadata by key; keys that we do not know are kept."""
 
 
 class UpdateTaskResult(WireModel):
@@ -288,6 +294,7 @@ class UpdateTaskResult(WireModel):
 
     result_type: Annotated[Literal["complete"], Field(alias="resultType")] = "complete"
     meta: Annotated[dict[str, AnyJson] | None, Field(alias="_meta")] = None
+    """Metadata by key; keys that we do not know are kept."""
 
 
 class CancelTaskRequestParams(WireModel):
@@ -300,6 +307,7 @@ class CancelTaskRequestParams(WireModel):
     task_id: Annotated[str, Field(alias="taskId")]
     """Identifies the task; chosen by the server."""
     meta: Annotated[dict[str, AnyJson] | None, Field(alias="_meta")] = None
+    """Metadata by key; keys that we do not know are kept."""
 
 
 class CancelTaskResult(WireModel):
@@ -311,6 +319,7 @@ class CancelTaskResult(WireModel):
 
     result_type: Annotated[Literal["complete"], Field(alias="resultType")] = "complete"
     meta: Annotated[dict[str, AnyJson] | None, Field(alias="_meta")] = None
+    """Metadata by key; keys that we do not know are kept."""
 
 
 class WorkingTaskNotificationParams(WireModel):
@@ -330,6 +339,7 @@ class WorkingTaskNotificationParams(WireModel):
     ttl_ms: Annotated[int | None, Field(alias="ttlMs")] = 0
     """Lifetime after creation, in milliseconds; None means without limit."""
     meta: Annotated[dict[str, AnyJson] | None, Field(alias="_meta")] = None
+    """Metadata by key; keys that we do not know are kept."""
     status_message: Annotated[str | None, Field(alias="statusMessage")] = None
     """Explanation of the state for people, such as the reason of a failure."""
     poll_interval_ms: Annotated[int | None, Field(alias="pollIntervalMs")] = None
@@ -355,6 +365,7 @@ class CompletedTaskNotificationParams(WireModel):
     result: dict[str, AnyJson]
     """The result that the request would have been answered with."""
     meta: Annotated[dict[str, AnyJson] | None, Field(alias="_meta")] = None
+    """Metadata by key; keys that we do not know are kept."""
     status_message: Annotated[str | None, Field(alias="statusMessage")] = None
     """Explanation of the state for people, such as the reason of a failure."""
     poll_interval_ms: Annotated[int | None, Field(alias="pollIntervalMs")] = None
@@ -378,6 +389,7 @@ class CancelledTaskNotificationParams(WireModel):
     ttl_ms: Annotated[int | None, Field(alias="ttlMs")] = 0
     """Lifetime after creation, in milliseconds; None means without limit."""
     meta: Annotated[dict[str, AnyJson] | None, Field(alias="_meta")] = None
+    """Metadata by key; keys that we do not know are kept."""
     status_message: Annotated[str | None, Field(alias="statusMessage")] = None
     """Explanation of the state for people, such as the reason of a failure."""
     poll_interval_ms: Annotated[int | None, Field(alias="pollIntervalMs")] = None
@@ -471,10 +483,19 @@ DetailedTask = TypeAliasType(
 
 
 class GetTaskRequest(WireModel):
+    """The request `tasks/get`, from client to server.
+
+    Source:
+    https://github.com/modelcontextprotocol/ext-tasks/blob/main/specification/draft/tasks.md#task-polling
+    """
+
     method: Literal["tasks/get"] = "tasks/get"
     id: RequestId
+    """Ties a response to its request; chosen by the request's sender."""
     jsonrpc: Literal["2.0"] = "2.0"
+    """Version of JSON-RPC, always `2.0`."""
     params: GetTaskRequestParams
+    """Arguments of the method."""
 
 
 class InputRequiredTaskResult(WireModel):
@@ -498,6 +519,7 @@ class InputRequiredTaskResult(WireModel):
     input_requests: Annotated[InputRequests, Field(alias="inputRequests")]
     """The questions that are open, by keys that are never used again."""
     meta: Annotated[dict[str, AnyJson] | None, Field(alias="_meta")] = None
+    """Metadata by key; keys that we do not know are kept."""
     status_message: Annotated[str | None, Field(alias="statusMessage")] = None
     """Explanation of the state for people, such as the reason of a failure."""
     poll_interval_ms: Annotated[int | None, Field(alias="pollIntervalMs")] = None
@@ -525,6 +547,7 @@ class FailedTaskResult(WireModel):
     error: Error
     """The JSON-RPC error that the request would have been answered with."""
     meta: Annotated[dict[str, AnyJson] | None, Field(alias="_meta")] = None
+    """Metadata by key; keys that we do not know are kept."""
     status_message: Annotated[str | None, Field(alias="statusMessage")] = None
     """Explanation of the state for people, such as the reason of a failure."""
     poll_interval_ms: Annotated[int | None, Field(alias="pollIntervalMs")] = None
@@ -546,17 +569,35 @@ GetTaskResult = TypeAliasType(
 
 
 class UpdateTaskRequest(WireModel):
+    """The request `tasks/update`, from client to server.
+
+    Source:
+    https://github.com/modelcontextprotocol/ext-tasks/blob/main/specification/draft/tasks.md#task-update-requests
+    """
+
     method: Literal["tasks/update"] = "tasks/update"
     id: RequestId
+    """Ties a response to its request; chosen by the request's sender."""
     jsonrpc: Literal["2.0"] = "2.0"
+    """Version of JSON-RPC, always `2.0`."""
     params: UpdateTaskRequestParams
+    """Arguments of the method."""
 
 
 class CancelTaskRequest(WireModel):
+    """The request `tasks/cancel`, from client to server.
+
+    Source:
+    https://github.com/modelcontextprotocol/ext-tasks/blob/main/specification/draft/tasks.md#task-cancellation
+    """
+
     method: Literal["tasks/cancel"] = "tasks/cancel"
     id: RequestId
+    """Ties a response to its request; chosen by the request's sender."""
     jsonrpc: Literal["2.0"] = "2.0"
+    """Version of JSON-RPC, always `2.0`."""
     params: CancelTaskRequestParams
+    """Arguments of the method."""
 
 
 class InputRequiredTaskNotificationParams(WireModel):
@@ -578,6 +619,7 @@ class InputRequiredTaskNotificationParams(WireModel):
     input_requests: Annotated[InputRequests, Field(alias="inputRequests")]
     """The questions that are open, by keys that are never used again."""
     meta: Annotated[dict[str, AnyJson] | None, Field(alias="_meta")] = None
+    """Metadata by key; keys that we do not know are kept."""
     status_message: Annotated[str | None, Field(alias="statusMessage")] = None
     """Explanation of the state for people, such as the reason of a failure."""
     poll_interval_ms: Annotated[int | None, Field(alias="pollIntervalMs")] = None
@@ -603,6 +645,7 @@ class FailedTaskNotificationParams(WireModel):
     error: Error
     """The JSON-RPC error that the request would have been answered with."""
     meta: Annotated[dict[str, AnyJson] | None, Field(alias="_meta")] = None
+    """Metadata by key; keys that we do not know are kept."""
     status_message: Annotated[str | None, Field(alias="statusMessage")] = None
     """Explanation of the state for people, such as the reason of a failure."""
     poll_interval_ms: Annotated[int | None, Field(alias="pollIntervalMs")] = None
@@ -624,6 +667,14 @@ TaskStatusNotificationParams = TypeAliasType(
 
 
 class TaskStatusNotification(WireModel):
+    """The notification `notifications/tasks`, from server to client.
+
+    Source:
+    https://github.com/modelcontextprotocol/ext-tasks/blob/main/specification/draft/tasks.md#task-status-notifications
+    """
+
     method: Literal["notifications/tasks"] = "notifications/tasks"
     jsonrpc: Literal["2.0"] = "2.0"
+    """Version of JSON-RPC, always `2.0`."""
     params: TaskStatusNotificationParams
+    """Arguments of the method."""
