@@ -7,10 +7,10 @@ from pathlib import Path
 from typing import Any
 
 from codegen.emit.changes import table
-from codegen.emit.extension import emit_extension
+from codegen.emit.extension import emit_extension, header, renderer
 from codegen.emit.package_docs import package_doc
 from codegen.emit.profile import error_types, fact_types, role_names
-from codegen.emit.pydantic_models import models
+from codegen.emit.pydantic_models import extension_models, models
 from codegen.emit.python_text import IRREGULAR, annotation, picked, sections
 from codegen.emit.renderer import COMMAND, Renderer, names, split
 from codegen.extensions.read import Extension
@@ -82,7 +82,7 @@ def emit(
 ) -> dict[Path, str]:
     """Render the files of the package, by path inside it, before formatting."""
     emitter = _Emitter(revisions, overlay, docs)
-    return emitter.run() | emitter.pydantic() | emitter.extensions(extensions)
+    return emitter.run() | emitter.pydantic(extensions) | emitter.extensions(extensions)
 
 
 def opens(revision: ir.Revision, overlay: Overlay) -> bool:
@@ -121,8 +121,12 @@ class _Emitter:
             files[folder / "__init__.py"] = self._render("revision", {**dated, "doc": doc})
         return files
 
-    def pydantic(self) -> dict[Path, str]:
-        folder, shared = Path("pydantic"), self._shared
+    def pydantic(self, extensions: Sequence[Extension]) -> dict[Path, str]:
+        folder = Path("pydantic")
+        shared = {
+            **self._shared,
+            "extensions": [(one.identifier, one.own.module) for one in extensions],
+        }
         missing = dict(self._default_tags())
         files = {
             folder / "__init__.py": self._render("pydantic_package", shared),
@@ -131,9 +135,18 @@ class _Emitter:
         for revision in self._revisions:
             dated = {
                 **self._dated(revision),
-                "models": models(revision.normalized, revision, missing),
+                "models": models(revision, missing, self._render),
             }
             files[folder / f"{revision.module}.py"] = self._render("pydantic_models", dated)
+        files[folder / "extensions" / "__init__.py"] = self._render("pydantic_extensions", shared)
+        for one in extensions:
+            values = {
+                "header": header(one.own),
+                "x": one,
+                "models": extension_models(one, missing, renderer(one)),
+            }
+            text = self._render("pydantic_extension", values)
+            files[folder / "extensions" / f"{one.name}.py"] = text
         return files
 
     def extensions(self, extensions: Sequence[Extension]) -> dict[Path, str]:

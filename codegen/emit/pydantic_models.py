@@ -1,6 +1,7 @@
 """Pydantic models of a normalised schema, by datamodel-code-generator; unions are added here."""
 
 import ast
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -9,7 +10,9 @@ from datamodel_code_generator.enums import DataModelType, NamingStrategy
 from datamodel_code_generator.format import Formatter, PythonVersion
 
 from codegen.emit.python_text import literal
+from codegen.emit.renderer import Renderer
 from codegen.errors import CodegenError
+from codegen.extensions.read import Extension
 from codegen.model import ir
 from codegen.schema.load import Object, is_array, is_object
 
@@ -19,12 +22,24 @@ _TAKEN = {"schema": "schema_"}
 _IMPORTS = """
 import typing
 from typing import TypeAlias
+from pydantic import AllowInfNan, Strict, StrictBool, StrictInt, StrictStr
 from mcp_wire.base import UnknownContent
-from mcp_wire.pydantic.base import Picked, Tagged
+from mcp_wire.pydantic.base import AnyJson, Picked, Tagged
 """
 
+_STRICT = {
+    "str": "StrictStr",
+    "int": "StrictInt",
+    "bool": "StrictBool",
+    "float": "Annotated[float, Strict(), AllowInfNan(False)]",
+}
+"""Scalars of an alias: used alone, it has no model that makes it strict."""
 
-def models(definitions: Object, revision: ir.Revision, missing: dict[str, str]) -> str:
+_BORROWED: Object = {"type": "object", "properties": {}}
+"""Stands for a definition of another module; its name is all that is used."""
+
+
+def models(revision: ir.Revision, missing: dict[str, str], render: Renderer) -> str:
     """Render the models of a revision, without header and docstring.
 
     `missing` says what an absent tag means, by the tag's name on the wire.
@@ -32,15 +47,148 @@ def models(definitions: Object, revision: ir.Revision, missing: dict[str, str]) 
     Raises:
         CodegenError: a definition came out under another name.
     """
-    tree = ast.parse(printed(_document(definitions, revision, missing), _attributes(revision)))
-    imports = [node for node in tree.body if isinstance(node, ast.Import | ast.ImportFrom)]
-    made = [_definition(node, revision, missing) for node in tree.body if node not in imports]
-    exports = ", ".join(map(literal, sorted(definitions)))
-    ours = f"{_IMPORTS}from mcp_wire.{revision.module} import types\n__all__ = [{exports}]"
-    tree.body = [*imports, *ast.parse(ours).body, *made]
-    _give_names_back(tree, definitions)
-    _check_names(made, definitions, revision)
-    return ast.unparse(tree)
+    return _Models(revision, revision, missing, render).run()
+
+
+def extension_models(extension: Extension, missing: dict[str, str], render: Renderer) -> str:
+    """Render the models of an extension, without header and docstring.
+
+    Raises:
+        CodegenError: as `models`.
+    """
+    base, borrowed = extension.base, extension.borrowed
+    return _Models(extension.own, extension.whole, missing, render).run(base, borrowed)
+
+
+class _Models:
+    """The models of one module; `whole` has the types that it refers to as well."""
+
+    def __init__(
+        self, own: ir.Revision, whole: ir.Revision, missing: dict[str, str], render: Renderer
+    ) -> None:
+        self._own = own
+        self._whole = whole
+        self._missing = missing
+        self._render = render
+
+    def run(self, base: str = "", borrowed: Sequence[str] = ()) -> str:
+        definitions = self._own.normalized
+        given = definitions | dict.fromkeys(borrowed, _BORROWED)
+        document = _document(given, self._own, self._whole, self._missing)
+        tree = ast.parse(printed(document, _attributes(self._own)))
+        imports = [node for node in tree.body if isinstance(node, ast.Import | ast.ImportFrom)]
+        made = [
+            self._definition(node)
+            for node in tree.body
+            if node not in imports and not set(borrowed).intersection(_defined(node))
+        ]
+        ours = f"{_IMPORTS}from mcp_wire.{self._own.module} import types"
+        if borrowed:
+            ours += f"\nfrom mcp_wire.pydantic.{base} import {', '.join(borrowed)}"
+        tree.body = [*imports, *ast.parse(ours).body, *made]
+        _give_names_back(tree, definitions)
+        _check_names(made, definitions, self._own)
+        exports = ", ".join(map(literal, sorted([*definitions, *borrowed])))
+        first = [ast.unparse(node) for node in tree.body if node not in made]
+        return "\n".join([*first, f"__all__ = [{exports}]", *map(self._documented, made)])
+
+    def _definition(self, node: ast.stmt) -> ast.stmt:
+        """Return a definition; a union gets its discriminator, a scalar is strict."""
+        match node:
+            case ast.Assign(targets=[ast.Name(id=name)], value=ast.Call(args=[_, type_])):
+                alias = self._own.aliases[name]
+                strict = ast.unparse(_Alone().visit(type_))
+                text = self._discriminated(alias, strict)
+                if isinstance(alias.type, ir.Ref):
+                    text = f"{name}: TypeAlias = {text}"
+                else:
+                    text = f"{name} = TypeAliasType({literal(name)}, {text})"
+                return ast.parse(text).body[0]
+            case _:
+                made: ast.stmt = _OpenValues().visit(node)
+                return made
+
+    def _discriminated(self, alias: ir.Alias, text: str) -> str:
+        if alias.strategy == "pick":
+            return f"Annotated[{text}, Picked(types.{alias.marker})]"
+        if alias.strategy != "tag":
+            return text
+        wire = _tag(alias, self._whole).wire
+        if alias.keeps_unknown:
+            return f"Annotated[{text} | UnknownContent, Tagged({literal(wire)})]"
+        if wire in self._missing:
+            return f"Annotated[{text}, Tagged({literal(wire)}, {literal(self._missing[wire])})]"
+        return text
+
+    def _documented(self, node: ast.stmt) -> str:
+        """Return the text of a definition, with the docstrings that its wire type has."""
+        match node:
+            case ast.ClassDef(name=name):
+                struct = self._own.structs[name]
+                line, *_ = ast.unparse(node).partition("\n")
+                texts = [self._render.struct_doc(struct, self._own)]
+                docs = [""] if struct.tag else []
+                docs += [self._render.field_doc(field, struct) for field in struct.fields]
+                fields = [one for one in node.body if isinstance(one, ast.AnnAssign)]
+                for field, doc in zip(fields, docs, strict=True):
+                    texts += [ast.unparse(field), doc]
+                body = [f"    {text}" for text in texts if text] or ["    pass"]
+                return "\n".join([line, *body])
+            case ast.Expr():  # a model is completed that refers to itself
+                return ast.unparse(node)
+            case _:
+                (name,) = _defined(node)
+                return f"{ast.unparse(node)}\n{self._render.alias_doc(self._own.aliases[name])}"
+
+
+class _OpenValues(ast.NodeTransformer):
+    """Makes `Any` refuse the numbers that JSON lacks."""
+
+    def visit_Name(self, node: ast.Name) -> ast.expr:
+        return _expression("AnyJson") if node.id == "Any" else node
+
+
+class _Alone(_OpenValues):
+    """Makes the scalars, lists and maps of an alias strict."""
+
+    def visit_Name(self, node: ast.Name) -> ast.expr:
+        if node.id in _STRICT:
+            return _expression(_STRICT[node.id])
+        return super().visit_Name(node)
+
+    def visit_Subscript(self, node: ast.Subscript) -> ast.expr:
+        match node:
+            case ast.Subscript(value=ast.Name(id="Literal")):
+                return node
+            case ast.Subscript(
+                value=ast.Name(id="Annotated"), slice=ast.Tuple(elts=[type_, *more])
+            ):
+                node.slice = ast.Tuple([self.visit(type_), *more], ast.Load())
+                return node
+            case ast.Subscript(value=ast.Name(id="list" | "dict" as kind), slice=inside):
+                made = ast.unparse(self._inside(inside))
+                return _expression(f"Annotated[{kind}[{made}], Strict()]")
+            case _:
+                self.generic_visit(node)
+                return node
+
+    def visit_Constant(self, node: ast.Constant) -> ast.expr:
+        if not isinstance(node.value, str):
+            return node
+        # A type in quotes, because it is defined further down.
+        return ast.Constant(ast.unparse(self.visit(_expression(node.value))))
+
+    def _inside(self, node: ast.expr) -> ast.expr:
+        match node:
+            case ast.Tuple(elts=[key, value]):  # a map: its keys are strings without this
+                return ast.Tuple([key, self.visit(value)], ast.Load())
+            case _:
+                made: ast.expr = self.visit(node)
+                return made
+
+
+def _expression(text: str) -> ast.expr:
+    return ast.parse(text, mode="eval").body
 
 
 def printed(
@@ -88,7 +236,9 @@ def document(definitions: Object) -> Object:
     return {"$schema": "https://json-schema.org/draft/2020-12/schema", "$defs": definitions}
 
 
-def _document(definitions: Object, revision: ir.Revision, missing: dict[str, str]) -> Object:
+def _document(
+    definitions: Object, revision: ir.Revision, whole: ir.Revision, missing: dict[str, str]
+) -> Object:
     """Return the schema extended by defaults, tags and field order from the model."""
     made: Object = {}
     for name, schema in definitions.items():
@@ -100,7 +250,7 @@ def _document(definitions: Object, revision: ir.Revision, missing: dict[str, str
         elif alias and isinstance(alias.type, ir.Choice):
             prepared["enum"] = list(alias.type.values)
         elif alias and alias.strategy == "tag" and not alias.keeps_unknown:
-            wire = _tag(alias, revision).wire
+            wire = _tag(alias, whole).wire
             if wire not in missing:
                 prepared["discriminator"] = {"propertyName": wire}
         made[name] = prepared
@@ -147,34 +297,6 @@ def _tag(alias: ir.Alias, revision: ir.Revision) -> ir.Tag:
     tag = revision.structs[ir.arm_names(alias.type)[0]].tag
     assert tag is not None
     return tag
-
-
-def _definition(node: ast.stmt, revision: ir.Revision, missing: dict[str, str]) -> ast.stmt:
-    """Return a definition; a union gets its discriminator."""
-    match node:
-        case ast.Assign(targets=[ast.Name(id=name)], value=ast.Call(args=[_, type_])):
-            alias = revision.aliases[name]
-            text = _told_apart(alias, ast.unparse(type_), revision, missing)
-            if isinstance(alias.type, ir.Ref):
-                text = f"{name}: TypeAlias = {text}"
-            else:
-                text = f"{name} = TypeAliasType({literal(name)}, {text})"
-            return ast.parse(text).body[0]
-        case _:
-            return node
-
-
-def _told_apart(alias: ir.Alias, text: str, revision: ir.Revision, missing: dict[str, str]) -> str:
-    if alias.strategy == "pick":
-        return f"Annotated[{text}, Picked(types.{alias.marker})]"
-    if alias.strategy != "tag":
-        return text
-    wire = _tag(alias, revision).wire
-    if alias.keeps_unknown:
-        return f"Annotated[{text} | UnknownContent, Tagged({literal(wire)})]"
-    if wire in missing:
-        return f"Annotated[{text}, Tagged({literal(wire)}, {literal(missing[wire])})]"
-    return text
 
 
 def _give_names_back(tree: ast.Module, definitions: Object) -> None:
