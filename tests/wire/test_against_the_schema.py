@@ -10,8 +10,8 @@ from typing import Any
 import msgspec
 import pytest
 
+from codegen.verify.instances import mutations
 from mcp_wire import decode, encode
-from tests.instances import mutations
 from tests.support.checks.failures import failures
 from tests.wire.as_read import as_read, meant, published
 from tests.wire.revisions import Kept, every_revision, fullest, kept, smallest, text
