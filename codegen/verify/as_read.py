@@ -13,6 +13,7 @@ from urllib.parse import quote
 
 import jsonschema_rs
 
+from codegen.schema.load import is_array, is_object
 from codegen.verify.rows import LENT, Row, Rows
 
 Schema: TypeAlias = dict[str, Any]
@@ -41,7 +42,7 @@ def complete(document: Schema, rows: Rows) -> Schema:
 
 
 def _close(schema: Any, path: str, rows: Rows) -> None:
-    if not isinstance(schema, dict):
+    if not is_object(schema):
         return
     if "properties" in schema and rows.match("closed", path):
         schema.pop("additionalProperties", None)
@@ -114,8 +115,10 @@ class AsRead:
 
     def _fold(self, schema: Any) -> Any:
         """Merge an `allOf` of objects into one, with all required members in one list."""
-        if not isinstance(schema, dict) or not isinstance(schema.get("allOf"), list):
-            members = schema.get("properties", {}) if isinstance(schema, dict) else {}
+        if not is_object(schema):
+            return schema
+        if not is_array(schema.get("allOf")):
+            members: Schema = schema.get("properties", {})
             folded = {wire: self._fold(member) for wire, member in members.items()}
             return {**schema, "properties": folded} if folded else schema
         own = {word: value for word, value in schema.items() if word != "allOf"}
@@ -131,7 +134,7 @@ class AsRead:
         return merged
 
     def _behind(self, schema: Any) -> Any:
-        while isinstance(schema, dict) and "$ref" in schema:
+        while is_object(schema) and "$ref" in schema:
             schema = self._given[_name(schema)]
         return schema
 
@@ -140,20 +143,21 @@ class AsRead:
     def _schema(self, schema: Any, path: str) -> Any:
         if self._rows.match("open", path):
             return ANY_OBJECT
-        if not isinstance(schema, dict):
+        if not is_object(schema):
             return schema
         read = {word: value for word, value in schema.items() if word not in self._unchecked}
         parts = [self._schema(arm, path) for arm in schema.get("allOf", ())]
         parts += [self._union(read.pop(word), path) for word in _UNIONS if word in schema]
         if parts:
             read["allOf"] = parts
-        if "properties" in schema:
+        if schema.get("properties"):
             read |= self._object(schema, path)
             if self._rows.match("closed", path):
                 read.pop("additionalProperties", None)
             if self._closed:
-                read["additionalProperties"] = False
-        elif isinstance(schema.get("additionalProperties"), dict):
+                # One that is open in the schema is closed by a row alone.
+                read.setdefault("additionalProperties", False)
+        elif is_object(schema.get("additionalProperties")):
             read["additionalProperties"] = self._schema(
                 schema["additionalProperties"], f"{path}/values"
             )
@@ -176,12 +180,12 @@ class AsRead:
     def _is_assumed(self, member: Any, owner: str, wire: str) -> bool:
         """Return True if a row gives the meaning of an absent member."""
         lenient = {row["path"] for row in self._rows.kind("lenient")}
-        constant = isinstance(member, dict) and "const" in member and self._rows.reads("constant")
+        constant = is_object(member) and "const" in member and self._rows.reads("constant")
         return constant or not lenient.isdisjoint({f"{owner}/{wire}", f"*/{wire}"})
 
     # --- unions ---
 
-    def _union(self, arms: list[Any], path: str) -> Schema:
+    def _union(self, arms: list[Any], path: str) -> Any:
         names = [_name(arm) for arm in arms if _is_ref(arm)]
         others = [
             self._schema(arm, f"{path}/{i}") for i, arm in enumerate(arms) if not _is_ref(arm)
@@ -242,7 +246,7 @@ class AsRead:
 
     def _constant(self, name: str, wire: str) -> Any:
         member = self._given[name].get("properties", {}).get(wire, {})
-        return member.get("const") if isinstance(member, dict) else None
+        return member.get("const") if is_object(member) else None
 
     def _unknown(self, names: list[str]) -> Schema:
         wire = self._tag(names)
@@ -267,13 +271,13 @@ def assumed(document: Schema, rows: Rows) -> Iterator[tuple[str, Any, str]]:
 
 
 def _constants(schema: Any) -> Iterator[tuple[str, Any]]:
-    if isinstance(schema, dict):
+    if is_object(schema):
         for wire, member in schema.get("properties", {}).items():
-            if isinstance(member, dict) and "const" in member:
+            if is_object(member) and "const" in member:
                 yield wire, member["const"]
         for inner in schema.values():
             yield from _constants(inner)
-    elif isinstance(schema, list):
+    elif is_array(schema):
         for inner in schema:
             yield from _constants(inner)
 
@@ -291,7 +295,7 @@ def _is_open_object(schema: Any) -> bool:
     """Return True if a schema says nothing but which members an object has."""
     words = {"type", "properties", "required", "additionalProperties"}
     return (
-        isinstance(schema, dict)
+        is_object(schema)
         and schema.keys() <= words
         and schema.get("type", "object") == "object"
         and schema.get("additionalProperties", {}) in ({}, True)
@@ -300,7 +304,7 @@ def _is_open_object(schema: Any) -> bool:
 
 def _both(one: Any, other: Any) -> Any:
     """Return the schema of the values that two schemas accept, as one object where it can be."""
-    if isinstance(one, dict) and isinstance(other, dict):
+    if is_object(one) and is_object(other):
         alike = all(one[word] == other[word] for word in one.keys() & other.keys())
         if alike and not (one and other and {"$ref", "properties"} & (one.keys() ^ other.keys())):
             return {**one, **other}
@@ -308,7 +312,7 @@ def _both(one: Any, other: Any) -> Any:
 
 
 def _is_ref(schema: Any) -> bool:
-    return isinstance(schema, dict) and "$ref" in schema
+    return is_object(schema) and "$ref" in schema
 
 
 def _name(schema: Schema) -> str:
@@ -316,7 +320,7 @@ def _name(schema: Schema) -> str:
 
 
 def _key(target: Any, step: str) -> Any:
-    return int(step) if isinstance(target, list) else step
+    return int(step) if is_array(target) else step
 
 
 class Validators:
