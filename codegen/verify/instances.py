@@ -155,6 +155,17 @@ class Mutator:
                 changed = self._step(changed, self.random.choice([*_paths(changed)]))
             yield changed
 
+    def drops(self, value: Json, depth: int) -> Iterator[Json]:
+        """Yield the value without one of its keys at a time, down to a depth of objects."""
+        if is_object(value):
+            for name, inner in value.items():
+                yield {key: kept for key, kept in value.items() if key != name}
+                if depth > 1:
+                    yield from ({**value, name: less} for less in self.drops(inner, depth - 1))
+        elif is_array(value) and value:
+            first, *others = value
+            yield from ([less, *others] for less in self.drops(first, depth))
+
     def _step(self, value: Json, path: Sequence[str | int]) -> Json:
         if path:
             first, *deeper = path

@@ -12,7 +12,7 @@ import msgspec
 
 from codegen.schema.load import is_array, is_object
 from codegen.verify.as_read import AsRead, Schema, Validators, assumed, complete
-from codegen.verify.known import known_difference
+from codegen.verify.known import Seen, known_difference
 from codegen.verify.rows import DEVIATIONS, Rows
 from codegen.verify.surfaces import Outcome, Surface
 
@@ -127,8 +127,9 @@ class Judge:
         for surface in self._surfaces:
             try:
                 readers.append((surface, surface.reads(definition)))
-            except AttributeError as error:
-                readers.append((surface, _no_type(str(error))))
+            except Exception as error:
+                # No type of the name, or one that its library cannot make a reader for.
+                readers.append((surface, _unreadable(error)))
 
         def judge(value: Any) -> bool:
             # Sorted, so that bytes are equal where values are.
@@ -158,13 +159,21 @@ class Judge:
             what, rows = self._compare(case, accepts, outcome)
             explained |= rows
             if what:
-                entry = known_difference(surface.name, case.definition, case.data, outcome)
+                entry = self._known(surface.name, case, outcome)
                 if entry:
                     known.add(entry)
                 else:
                     difference = self._difference(case, surface.name, what, accepts, str(outcome))
                     wrong.append(difference)
         self._count(case, explained, known, wrong)
+
+    def _known(self, surface: str, case: _Case, outcome: Outcome) -> str:
+        """Return the entry of `KNOWN` that explains an outcome, or nothing."""
+
+        def has_unknown_key() -> bool:
+            return not self._reading.keeps(case.definition, case.value, plain=case.plain)
+
+        return known_difference(surface, Seen(case.definition, outcome, has_unknown_key))
 
     def _compare(self, case: _Case, accepts: bool, outcome: Outcome) -> tuple[str, set[str]]:
         """Return what is unexplained about an outcome, and the rows that explain the rest."""
@@ -315,8 +324,9 @@ def _without_whole_floats(value: Any) -> Any:
     return [_without_whole_floats(one) for one in value] if is_array(value) else value
 
 
-def _no_type(problem: str) -> Callable[[bytes], Outcome]:
-    return lambda _: Outcome(problem, crashed=True)
+def _unreadable(error: Exception) -> Callable[[bytes], Outcome]:
+    outcome = Outcome(f"{type(error).__name__}: {error}", crashed=True)
+    return lambda _: outcome
 
 
 def _verdict(accepts: bool) -> str:

@@ -12,27 +12,37 @@ from codegen.verify.surfaces import Outcome
 
 
 @dataclass(frozen=True)
+class Seen:
+    """What the surface did with an instance, against the schema with the overlay's rows."""
+
+    definition: str
+    outcome: Outcome
+    has_unknown_key: Callable[[], bool]
+    """Tells whether the instance has a key that the schema does not name."""
+
+
+@dataclass(frozen=True)
 class Known:
     """One kind of difference, with its reason and how it is told from others."""
 
     name: str
     reason: str
-    fits: Callable[[str, bytes, Outcome], bool]
+    fits: Callable[[Seen], bool]
 
 
 _BOUNDS = ("greater_than", "less_than", "too_long", "too_short")
 
 
-def _is_bound(definition: str, data: bytes, outcome: Outcome) -> bool:
-    return outcome.problem.startswith(_BOUNDS)
+def _is_bound(seen: Seen) -> bool:
+    return seen.outcome.problem.startswith(_BOUNDS)
 
 
-def _has_unknown_key(definition: str, data: bytes, outcome: Outcome) -> bool:
-    return outcome.crashed and ": no key `" in outcome.problem
+def _is_unknown_key(seen: Seen) -> bool:
+    return ": no key `" in seen.outcome.problem and seen.has_unknown_key()
 
 
-def _is_lax_scalar(definition: str, data: bytes, outcome: Outcome) -> bool:
-    return definition in ("ProgressToken", "RequestId") and not outcome.problem
+def _is_lax_scalar(seen: Seen) -> bool:
+    return seen.definition in ("ProgressToken", "RequestId") and not seen.outcome.problem
 
 
 KNOWN: Sequence[Known] = (
@@ -40,7 +50,7 @@ KNOWN: Sequence[Known] = (
     Known(
         "unknown key",
         "models keep unknown keys, and `from_pydantic` refuses what a wire type cannot hold",
-        _has_unknown_key,
+        _is_unknown_key,
     ),
     Known(
         "lax scalar",
@@ -50,8 +60,8 @@ KNOWN: Sequence[Known] = (
 )
 
 
-def known_difference(surface: str, definition: str, data: bytes, outcome: Outcome) -> str:
+def known_difference(surface: str, seen: Seen) -> str:
     """Return the name of the entry that explains a difference, or nothing."""
     if surface != "pydantic":
         return ""
-    return next((one.name for one in KNOWN if one.fits(definition, data, outcome)), "")
+    return next((one.name for one in KNOWN if one.fits(seen)), "")

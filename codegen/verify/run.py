@@ -9,6 +9,7 @@ import sys
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from dataclasses import dataclass
+from itertools import chain, islice
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -24,6 +25,10 @@ DEFAULT_COUNT = 100_000
 CHANGES = 12
 """Number of changed values that are made of each instance."""
 
+DEPTH = 3
+"""Depth of the objects whose keys are left out one by one: what is deeper has a definition."""
+
+_FIRST = 2
 _AS_PUBLISHED = 4
 """Every so many instances one is made from the schema without the rows that name constants."""
 
@@ -116,11 +121,18 @@ def _instances(
             value = instance(source, source[container(source)][definition], choose)
         except RecursionError as error:
             raise CodegenError(f"{definition}: no finite instance can be made of it") from error
-        yield value
-        more = min(CHANGES, count - made - 1)
-        yield from mutator.changes(value, more)
-        made += 1 + more
+        values = chain([value], _changed(value, number, mutator))
+        for changed in islice(values, count - made):
+            yield changed
+            made += 1
         number += 1
+
+
+def _changed(value: Any, number: int, mutator: Mutator) -> Iterator[Any]:
+    """Yield what is made of an instance: of the first two every key is left out once."""
+    if number < _FIRST:
+        yield from mutator.drops(value, DEPTH)
+    yield from mutator.changes(value, CHANGES)
 
 
 def _divided(subjects: Sequence[Subject], count: int, seed: int, shares: int) -> Iterator[Part]:
