@@ -280,7 +280,7 @@ def _options(arguments: list[str] | None) -> argparse.Namespace:
         "--verify",
         nargs="?",
         const=100_000,
-        type=int,
+        type=_count,
         metavar="COUNT",
         help="then judge so many instances of the schemas (default: 100000)",
     )
@@ -289,6 +289,12 @@ def _options(arguments: list[str] | None) -> argparse.Namespace:
     parser.add_argument("--facts", metavar="FILE", type=Path, help="with --schema: its facts.toml")
     parser.add_argument("--overlay", metavar="FILE", type=Path, help="with --schema: its overlay")
     return parser.parse_args(arguments)
+
+
+def _count(text: str) -> int:
+    if not text.isdecimal() or int(text) == 0:
+        raise argparse.ArgumentTypeError("expected a number of instances such as 500000")
+    return int(text)
 
 
 if __name__ == "__main__":

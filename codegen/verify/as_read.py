@@ -64,6 +64,33 @@ def _says_itself(properties: Schema, row: Row) -> bool:
     return "const" in properties[row["property"]]
 
 
+def patched(document: Schema, rows: Rows) -> Schema:
+    """Return a copy of a document with the [[patch]] and [[alias]] rows applied, and no other."""
+    made = copy.deepcopy(document)
+    where = container(made)
+    given: Schema = made[where]
+    for row in rows.kind("patch"):
+        _patch(given, row)
+    for row in rows.kind("alias"):
+        name, target = row["name"], row["target"]
+        copied = given.get(name) == given.get(target)
+        if name in given and (copied or LENT not in row):
+            given[name] = {"$ref": f"#/{where}/{target}"}
+    return made
+
+
+def _patch(given: Schema, row: Row) -> None:
+    *parents, last = row["pointer"].strip("/").split("/")
+    target: Any = given
+    try:
+        for step in parents:
+            target = target[_key(target, step)]
+        if target[_key(target, last)] == row["old"]:
+            target[_key(target, last)] = copy.deepcopy(row["new"])
+    except (LookupError, TypeError, ValueError):
+        return  # a row that a draft borrows; another would have stopped the generator
+
+
 class AsRead:
     """Definitions of one revision as they are decoded, with each row of the overlay applied.
 
@@ -71,14 +98,12 @@ class AsRead:
     """
 
     def __init__(self, document: Schema, rows: Rows, *, closed: bool = False) -> None:
-        self.document = copy.deepcopy(document)
+        self.document = patched(document, rows)
         self.container = container(document)
         self._rows = rows
         self._closed = closed
         self._given: Schema = self.document[self.container]
         self._unchecked = rows.names("unchecked")
-        self._patch()
-        self._alias()
         self._given = {name: self._fold(schema) for name, schema in self._given.items()}
         for name, schema in self._given.items():
             _fix(schema, name, rows)
@@ -87,25 +112,6 @@ class AsRead:
         self.document[self.container] = made
 
     # --- rows that change a definition ---
-
-    def _patch(self) -> None:
-        for row in self._rows.kind("patch"):
-            *parents, last = row["pointer"].strip("/").split("/")
-            target: Any = self._given
-            try:
-                for step in parents:
-                    target = target[_key(target, step)]
-                if target[_key(target, last)] == row["old"]:
-                    target[_key(target, last)] = copy.deepcopy(row["new"])
-            except (LookupError, TypeError, ValueError):
-                continue  # a row that a draft borrows; another would have stopped the generator
-
-    def _alias(self) -> None:
-        for row in self._rows.kind("alias"):
-            name, target = row["name"], row["target"]
-            copied = self._given.get(name) == self._given.get(target)
-            if name in self._given and (copied or LENT not in row):
-                self._given[name] = self._ref(target)
 
     def _inject(self, name: str, schema: Schema) -> None:
         params = schema.get("properties", {}).get("params", {})

@@ -21,7 +21,6 @@ from codegen.verify.judge import Judge, Tally
 from codegen.verify.rows import Rows
 from codegen.verify.surfaces import PydanticSurface, Surface, WireSurface
 
-DEFAULT_COUNT = 100_000
 CHANGES = 12
 """Number of changed values that are made of each instance."""
 
@@ -62,7 +61,7 @@ class Part:
 def verify(
     subjects: Sequence[Subject],
     package: Path,
-    count: int = DEFAULT_COUNT,
+    count: int,
     seed: int = 0,
     *,
     progress: Callable[[int, int], None] = lambda done, parts: None,

@@ -16,7 +16,7 @@ import pytest
 import mcp_wire
 from codegen.__main__ import read
 from codegen.model import ir
-from codegen.model.normalize import normalize
+from codegen.model.normalize import Normalized, normalize
 from codegen.model.overlay import Overlay
 from codegen.schema.load import load
 from codegen.verify.as_read import complete, container
@@ -81,11 +81,20 @@ class Kept:
         return read(self.folder, Overlay(SCHEMAS / "overlay.toml"))
 
     @cached_property
-    def normalized(self) -> dict[str, Any]:
-        """Definitions after normalisation, including the types that the overlay names."""
+    def _normalized(self) -> Normalized:
         overlay = Overlay(SCHEMAS / "overlay.toml")
         source = load(self.folder / "schema.json", None, self.revision, self.revision)
-        return normalize(source, overlay).definitions
+        return normalize(source, overlay)
+
+    @property
+    def normalized(self) -> dict[str, Any]:
+        """Definitions after normalisation, including the types that the overlay names."""
+        return self._normalized.definitions
+
+    @property
+    def origins(self) -> dict[str, str]:
+        """For each of them the path in the kept schema that it was made from."""
+        return self._normalized.origins
 
     @cached_property
     def types(self) -> ModuleType:
