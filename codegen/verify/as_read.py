@@ -192,6 +192,11 @@ class AsRead:
     # --- unions ---
 
     def _union(self, arms: list[Any], path: str) -> Any:
+        """Return a schema of the values that one of the arms reads.
+
+        Also for `oneOf`, whose arms exclude each other as published: what is read more generously
+        may fit two of them. If they do not, no row explains the difference, and it is told.
+        """
         names = [_name(arm) for arm in arms if _is_ref(arm)]
         others = [
             self._schema(arm, f"{path}/{i}") for i, arm in enumerate(arms) if not _is_ref(arm)
