@@ -1,4 +1,4 @@
-"""`python -m codegen --verify`: what it verifies, and how it tells."""
+"""`python -m codegen --verify`: the revisions it verifies, and its report."""
 
 from __future__ import annotations
 

@@ -43,7 +43,7 @@ class Difference:
 
 @dataclass
 class Tally:
-    """What was counted for one revision."""
+    """Counts of one revision, and its unexplained differences."""
 
     instances: int = 0
     accepted: int = 0

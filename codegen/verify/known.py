@@ -13,7 +13,7 @@ from codegen.verify.surfaces import Outcome
 
 @dataclass(frozen=True)
 class Seen:
-    """What the surface did with an instance, against the schema with the overlay's rows."""
+    """Outcome of an instance on the surface, where the schema with the overlay's rows has another."""
 
     definition: str
     outcome: Outcome

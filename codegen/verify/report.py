@@ -1,4 +1,4 @@
-"""What the self-test has counted and found, as text and as JSON."""
+"""Report of the self-test, as text and as JSON."""
 
 from __future__ import annotations
 

@@ -15,12 +15,12 @@ from codegen.schema.load import is_array, is_object
 
 @dataclass(frozen=True)
 class Outcome:
-    """What a surface did with one JSON text."""
+    """Outcome of one JSON text on one surface."""
 
     problem: str = ""
-    """Why it was refused; empty if it was accepted."""
+    """Reason of the refusal; empty if it was accepted."""
     back: bytes = b""
-    """What came back when it was encoded again."""
+    """JSON that came back when it was encoded again."""
     crashed: bool = False
     """The problem is another error than the surface documents."""
 

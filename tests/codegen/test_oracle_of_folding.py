@@ -26,7 +26,7 @@ from tests.wire.revisions import every_revision, kept
 Members = dict[str, Property]
 
 _MARKS = re.compile(r"#-datamodel-code-generator-#.*?#-special-#")
-"""What datamodel-code-generator appends to the pointers of anonymous schemas."""
+"""Marks of datamodel-code-generator in the pointers of anonymous schemas."""
 
 EXTRAS = "__pydantic_extra__"
 """Field of theirs that stands for `additionalProperties`."""
