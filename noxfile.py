@@ -291,6 +291,6 @@ def _demo_alone(session: nox.Session, wheel: Path, folder: Path) -> None:
 
 @nox.session(venv_backend="none")
 def nightly(session: nox.Session) -> None:
-    """Run what takes long: the self-test, tests on the newest Python, all tests, soak, benchmarks."""
+    """Run what takes long: the self-test, the newest Python, all tests, soak, benchmarks."""
     for name in NIGHTLY:
         session.notify(name, posargs=())

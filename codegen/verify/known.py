@@ -13,7 +13,7 @@ from codegen.verify.surfaces import Outcome
 
 @dataclass(frozen=True)
 class Seen:
-    """Outcome of an instance on the surface, where the schema with the overlay's rows has another."""
+    """Outcome of an instance on the surface, where the schema as it is read has another."""
 
     definition: str
     outcome: Outcome

@@ -15,6 +15,7 @@ from random import Random
 from typing import Any
 
 from codegen.errors import CodegenError
+from codegen.schema.load import is_object
 from codegen.verify.as_read import Schema, complete, container
 from codegen.verify.instances import Choose, Mutator, instance, property_names
 from codegen.verify.judge import Judge, Tally
@@ -44,9 +45,10 @@ class Subject:
 
     @property
     def decoded(self) -> list[str]:
-        """Names of the definitions that are decoded: those without a [[typing]] row."""
-        typing_only = self.rows.names("typing")
-        return sorted(self.document[container(self.document)].keys() - typing_only)
+        """Names of the definitions that are decoded: no union or list of a [[typing]] row."""
+        given: Schema = self.document[container(self.document)]
+        named = self.rows.names("typing")
+        return sorted(name for name in given if name not in named or _is_object(given[name]))
 
 
 @dataclass(frozen=True)
@@ -154,6 +156,10 @@ def _processors() -> int:
     # What a container may use, where the system can tell.
     known: Callable[[int], set[int]] | None = getattr(os, "sched_getaffinity", None)
     return len(known(0)) if known else os.cpu_count() or 1
+
+
+def _is_object(schema: Any) -> bool:
+    return is_object(schema) and not {"properties", "allOf"}.isdisjoint(schema)
 
 
 def _in_a_process(part: Part, package: Path) -> Tally:

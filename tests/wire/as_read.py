@@ -1,4 +1,4 @@
-"""Validators of each revision: as published, as decoded, and of complete results."""
+"""Validators of each revision: as published, and as decoded."""
 
 from __future__ import annotations
 
@@ -18,16 +18,6 @@ def _as_read(there: Kept, closed: bool) -> Validators:
 def as_read(there: Kept, name: str, *, closed: bool = False) -> jsonschema_rs.Validator:
     """Return a validator of the values that decoding accepts; `closed`: and keeps."""
     return _as_read(there, closed).of(name)
-
-
-@cache
-def _meant(there: Kept) -> Validators:
-    return Validators(there.complete)
-
-
-def meant(there: Kept, name: str) -> jsonschema_rs.Validator:
-    """Return a validator of complete results: with the [[const]] rows applied."""
-    return _meant(there).of(name)
 
 
 @cache
