@@ -41,6 +41,14 @@ def complete(document: Schema, rows: Rows) -> Schema:
     return made
 
 
+def injected(document: Schema, rows: Rows) -> Schema:
+    """Return a copy of a document that names the members of the [[inject]] rows, too."""
+    made = copy.deepcopy(document)
+    for name, schema in made[container(made)].items():
+        _inject(schema, name, rows)
+    return made
+
+
 def _close(schema: Any, path: str, rows: Rows) -> None:
     if not is_object(schema):
         return
@@ -58,6 +66,13 @@ def _fix(schema: Schema, name: str, rows: Rows) -> None:
         applies = name in row["only"] if "only" in row else name not in row["but"]
         if applies and row["property"] in properties and not _says_itself(properties, row):
             properties[row["property"]] = {"const": row["value"], "type": "string"}
+
+
+def _inject(schema: Schema, name: str, rows: Rows) -> None:
+    params = schema.get("properties", {}).get("params", {})
+    for row in rows.kind("inject"):
+        if name.endswith(tuple(row["into"])) and params.get("type") == "object":
+            params.setdefault("properties", {}).setdefault(row["property"], ANY_OBJECT)
 
 
 def _says_itself(properties: Schema, row: Row) -> bool:
@@ -107,17 +122,11 @@ class AsRead:
         self._given = {name: self._fold(schema) for name, schema in self._given.items()}
         for name, schema in self._given.items():
             _fix(schema, name, rows)
-            self._inject(name, schema)
+            _inject(schema, name, rows)
         made = {name: self._schema(schema, name) for name, schema in self._given.items()}
         self.document[self.container] = made
 
     # --- rows that change a definition ---
-
-    def _inject(self, name: str, schema: Schema) -> None:
-        params = schema.get("properties", {}).get("params", {})
-        for row in self._rows.kind("inject"):
-            if name.endswith(tuple(row["into"])) and params.get("type") == "object":
-                params.setdefault("properties", {}).setdefault(row["property"], ANY_OBJECT)
 
     def _fold(self, schema: Any) -> Any:
         """Merge an `allOf` of objects into one, with all required members in one list."""

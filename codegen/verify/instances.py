@@ -18,6 +18,12 @@ Schema: TypeAlias = Mapping[str, Any]
 # Deeper than any message is without recursion; below it optional members and items are left out.
 MAX_DEPTH = 6
 
+PRESENT = (False, True)
+"""Choices for a member that may be there, and for an unknown key of a map."""
+
+REPEATS = (0, 1, 2)
+"""Choices for the number of items in an array."""
+
 BY_FORMAT = {
     "byte": "AAAA",
     "date": "2026-07-28",
@@ -70,7 +76,7 @@ def instance(document: Schema, schema: Schema | bool, choose: Choose, depth: int
         case {"type": list()}:
             return of({**schema, "type": choose(schema["type"])})
         case {"type": "array"}:
-            repeat = choose([0, 1, 2]) if depth < MAX_DEPTH else 0
+            repeat = choose(REPEATS) if depth < MAX_DEPTH else 0
             repeat = max(repeat, schema.get("minItems", 0))
             return [of(schema.get("items", {})) for _ in range(repeat)]
         case {"type": "object"} | {"properties": _}:
@@ -78,10 +84,10 @@ def instance(document: Schema, schema: Schema | bool, choose: Choose, depth: int
             members = {
                 name: of(member)
                 for name, member in schema.get("properties", {}).items()
-                if name in required or (depth < MAX_DEPTH and choose([False, True]))
+                if name in required or (depth < MAX_DEPTH and choose(PRESENT))
             }
             others = schema.get("additionalProperties", False)
-            if others is not False and depth < MAX_DEPTH and choose([False, True]):
+            if others is not False and depth < MAX_DEPTH and choose(PRESENT):
                 members["com.example/other"] = of(others)
             return members
         case {"format": str(known)}:
@@ -155,24 +161,30 @@ class Mutator:
                 changed = self._step(changed, self.random.choice([*_paths(changed)]))
             yield changed
 
+    def each_part(self, value: Json, depth: int) -> Iterator[Json]:
+        """Yield the value with each of its keys wrong, down to a depth of objects.
+
+        A key is left out, null, of another type, and another value of its type. The value itself is
+        replaced by every wrong and every strange one.
+        """
+        yield from self.values
+        yield from self.drops(value, depth)
+        for path in _keys(value, depth):
+            now = _at(value, path)
+            alike = [one for one in self.values if _kind(one) == _kind(now) and one != now]
+            others = [one for one in self.values if _kind(one) not in ("null", _kind(now))]
+            yield _replaced(value, path, None)
+            yield _replaced(value, path, self.random.choice(others))
+            yield _replaced(value, path, self.random.choice(alike or others))
+
     def drops(self, value: Json, depth: int) -> Iterator[Json]:
         """Yield the value without one of its keys at a time, down to a depth of objects."""
-        if is_object(value):
-            for name, inner in value.items():
-                yield {key: kept for key, kept in value.items() if key != name}
-                if depth > 1:
-                    yield from ({**value, name: less} for less in self.drops(inner, depth - 1))
-        elif is_array(value) and value:
-            first, *others = value
-            yield from ([less, *others] for less in self.drops(first, depth))
+        return (_without(value, path) for path in _keys(value, depth))
 
     def _step(self, value: Json, path: Sequence[str | int]) -> Json:
-        if path:
-            first, *deeper = path
-            if is_object(value) and isinstance(first, str):
-                return {**value, first: self._step(value[first], deeper)}
-            if is_array(value) and isinstance(first, int):
-                return [*value[:first], self._step(value[first], deeper), *value[first + 1 :]]
+        return _replaced(value, path, self._changed(_at(value, path)))
+
+    def _changed(self, value: Json) -> Json:
         roll = self.random.random()
         if is_object(value) and roll < 0.7:
             return self._change_object(value, roll)
@@ -195,6 +207,53 @@ def _paths(value: Json) -> Iterator[list[str | int]]:
     elif is_array(value):
         for index, inner in enumerate(value):
             yield from ([index, *path] for path in _paths(inner))
+
+
+def _keys(value: Json, depth: int) -> Iterator[list[str | int]]:
+    """Yield the paths of all keys down to a depth of objects, of each array in its first item."""
+    if is_object(value):
+        for name, inner in value.items():
+            yield [name]
+            if depth > 1:
+                yield from ([name, *path] for path in _keys(inner, depth - 1))
+    elif is_array(value) and value:
+        yield from ([0, *path] for path in _keys(value[0], depth))
+
+
+def _kind(value: Json) -> str:
+    """Return the JSON type of a value."""
+    match value:
+        case bool():
+            return "boolean"
+        case int() | float():
+            return "number"
+        case None:
+            return "null"
+        case _:
+            return type(value).__name__
+
+
+def _at(value: Any, path: Sequence[str | int]) -> Json:
+    for step in path:
+        value = value[step]
+    found: Json = value
+    return found
+
+
+def _replaced(value: Any, path: Sequence[str | int], new: Json) -> Json:
+    if not path:
+        return new
+    first, *deeper = path
+    inner = _replaced(value[first], deeper, new)
+    if isinstance(first, int):
+        return [*value[:first], inner, *value[first + 1 :]]
+    return {**value, first: inner}
+
+
+def _without(value: Any, path: Sequence[str | int]) -> Json:
+    *parents, last = path
+    there: Any = _at(value, parents)
+    return _replaced(value, parents, {key: kept for key, kept in there.items() if key != last})
 
 
 def property_names(schema: Any) -> set[str]:

@@ -11,26 +11,19 @@ from concurrent.futures import ThreadPoolExecutor, as_completed
 from dataclasses import dataclass
 from itertools import chain, islice
 from pathlib import Path
-from random import Random
 from typing import Any
 
 from codegen.errors import CodegenError
 from codegen.schema.load import is_object
-from codegen.verify.as_read import Schema, complete, container
-from codegen.verify.instances import Choose, Mutator, instance, property_names
+from codegen.verify.as_read import Schema, complete, container, injected
+from codegen.verify.instances import property_names
 from codegen.verify.judge import Judge, Tally
 from codegen.verify.rows import Rows
+from codegen.verify.sampling import Sampler
 from codegen.verify.surfaces import PydanticSurface, Surface, WireSurface
 
-CHANGES = 12
-"""Number of changed values that are made of each instance."""
-
-DEPTH = 3
-"""Depth of the objects whose keys are left out one by one: what is deeper has a definition."""
-
-_FIRST = 2
-_AS_PUBLISHED = 4
-"""Every so many instances one is made from the schema without the rows that name constants."""
+_SHARES = 2
+"""Parts of a revision, however many processors there are: the same seed finds the same."""
 
 _ODD_KEYS = ("com.example/extra", "")
 
@@ -53,10 +46,11 @@ class Subject:
 
 @dataclass(frozen=True)
 class Part:
-    """A share of the work: some definitions of a revision, each with a number of instances."""
+    """A share of the work: a number of instances of some definitions of a revision."""
 
     subject: Subject
-    counts: dict[str, int]
+    definitions: list[str]
+    count: int
     seed: int
 
 
@@ -80,10 +74,9 @@ def verify(
     Raises:
         CodegenError: a surface cannot be imported, or no instance of a definition can be made.
     """
-    processors = _processors()
-    parts = list(_divided(subjects, count, seed, 1 if processors == 1 else 2))
+    parts = list(_divided(subjects, count, seed))
     tallies = {subject.revision: Tally() for subject in subjects}
-    with ThreadPoolExecutor(processors) as pool:
+    with ThreadPoolExecutor(_processors()) as pool:
         running = {pool.submit(_in_a_process, part, package): part for part in parts}
         for done, future in enumerate(as_completed(running), 1):
             tallies[running[future].subject.revision].merge(future.result())
@@ -98,53 +91,44 @@ def judged(part: Part) -> Tally:
     surfaces: list[Surface] = [WireSurface(revision), PydanticSurface(revision)]
     judge = Judge(revision, document, subject.rows, surfaces)
     keys = [*sorted(property_names(document)), *_ODD_KEYS]
-    finished = complete(document, subject.rows)
-    for definition, count in part.counts.items():
-        random = Random(f"{part.seed} {revision} {definition}")
-        judged_valid = judge.of(definition)
-        accepted = False
-        for value in _instances(definition, count, document, finished, Mutator(random, keys)):
-            accepted |= judged_valid(value)
-        if not accepted:
-            judge.tally.never_accepted.add(definition)
+    finished = injected(complete(document, subject.rows), subject.rows)
+    samplers = {
+        name: Sampler(name, document, finished, keys, f"{part.seed} {revision} {name}")
+        for name in part.definitions
+    }
+    judges = {name: judge.of(name) for name in part.definitions}
+    accepted: set[str] = set()
+    values = chain(
+        _one_each({name: sampler.in_turn() for name, sampler in samplers.items()}),
+        _one_each({name: sampler.at_random() for name, sampler in samplers.items()}),
+    )
+    for name, value in islice(values, part.count):
+        if judges[name](value):
+            accepted.add(name)
+    judge.tally.never_accepted = samplers.keys() - accepted
     return judge.tally
 
 
-def _instances(
-    definition: str, count: int, document: Schema, finished: Schema, mutator: Mutator
-) -> Iterator[Any]:
-    """Yield so many instances: the smallest, the fullest and random ones, each with changes."""
-    number = made = 0
-    while made < count:
-        source = document if number % _AS_PUBLISHED == _AS_PUBLISHED - 1 else finished
-        choose: Choose = {0: _first, 1: _last}.get(number, mutator.random.choice)
-        try:
-            value = instance(source, source[container(source)][definition], choose)
-        except RecursionError as error:
-            raise CodegenError(f"{definition}: no finite instance can be made of it") from error
-        values = chain([value], _changed(value, number, mutator))
-        for changed in islice(values, count - made):
-            yield changed
-            made += 1
-        number += 1
+def _one_each(values: dict[str, Iterator[Any]]) -> Iterator[tuple[str, Any]]:
+    """Yield one value of each definition after the other, until none has any left."""
+    waiting = dict(values)
+    while waiting:
+        for name, left in [*waiting.items()]:
+            for value in left:
+                yield name, value
+                break
+            else:
+                del waiting[name]
 
 
-def _changed(value: Any, number: int, mutator: Mutator) -> Iterator[Any]:
-    """Yield what is made of an instance: of the first two every key is left out once."""
-    if number < _FIRST:
-        yield from mutator.drops(value, DEPTH)
-    yield from mutator.changes(value, CHANGES)
-
-
-def _divided(subjects: Sequence[Subject], count: int, seed: int, shares: int) -> Iterator[Part]:
+def _divided(subjects: Sequence[Subject], count: int, seed: int) -> Iterator[Part]:
     for number, subject in enumerate(subjects):
         of_revision = _share(count, len(subjects), number)
-        names = subject.decoded
-        counts = {name: _share(of_revision, len(names), i) for i, name in enumerate(names)}
-        for share in range(shares):
-            chosen = {name: counts[name] for name in names[share::shares] if counts[name]}
-            if chosen:
-                yield Part(subject, chosen, seed)
+        for share in range(_SHARES):
+            names = subject.decoded[share::_SHARES]
+            of_part = _share(of_revision, _SHARES, share)
+            if names and of_part:
+                yield Part(subject, names, of_part, seed)
 
 
 def _share(count: int, parts: int, number: int) -> int:
@@ -178,14 +162,6 @@ def _in_a_process(part: Part, package: Path) -> Tally:
         raise CodegenError(f"{part.subject.revision}: the self-test ended with {last}")
     tally: Tally = pickle.loads(ran.stdout)
     return tally
-
-
-def _first(choices: Sequence[Any]) -> Any:
-    return choices[0]
-
-
-def _last(choices: Sequence[Any]) -> Any:
-    return choices[-1]
 
 
 if __name__ == "__main__":

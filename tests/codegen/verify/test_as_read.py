@@ -77,7 +77,7 @@ def verdicts(document: Any, name: str, reading: Validators, count: int) -> set[b
     for number in range(count):
         choose = {0: lambda one: one[0], 1: lambda one: one[-1]}.get(number, random.choice)
         value = instance(document, document[container(document)][name], choose)
-        for one in [value, *mutator.drops(value, 3), *mutator.changes(value, 30)]:
+        for one in [value, *mutator.each_part(value, 3), *mutator.changes(value, 30)]:
             valid = published.is_valid(one)
             assert reading.of(name).is_valid(one) == valid, json.dumps(one)
             met.add(valid)
