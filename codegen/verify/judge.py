@@ -203,7 +203,7 @@ class Judge:
 
     def _row_of(self, case: _Case, change: _Change, keeps: bool) -> str:
         """Return the kind of row that explains a change on the way, or nothing."""
-        if change.kind == "lost null" and self._rows.reads("null"):
+        if change.kind == "lost null" and not self._null_is_data(case):
             return "reads null"
         if change.kind in ("lost", "lost null") and not keeps:
             if self._not_closed.keeps(case.definition, case.value, plain=case.plain):
@@ -212,6 +212,14 @@ class Judge:
         if change.kind == "added":
             return self._added.get((change.key, change.text), "")
         return ""
+
+    def _null_is_data(self, case: _Case) -> bool:
+        """Return True if the schema has each null of a value, even without the row for nulls."""
+        return self._without_nulls.accepts(case.definition, case.value, plain=case.plain)
+
+    @cached_property
+    def _without_nulls(self) -> Reading:
+        return Reading(self._document, self._rows.without(["reads null"]))
 
     @cached_property
     def _not_closed(self) -> Reading:

@@ -86,12 +86,18 @@ def _explained(tallies: Mapping[str, Tally]) -> Iterator[list[str]]:
 def _told(number: int, one: Difference) -> list[str]:
     more = f"  ({number:,} of this kind; the shortest)" if number > 1 else ""
     surface = [f"    {one.surface:9}{one.got}"] if one.got else []
-    return [
+    lines = [
         f"{one.revision} {one.definition}: {one.surface} {one.what}{more}",
         f"    instance {one.instance}",
         f"    schema   {one.published}; with the overlay's rows {one.expected}",
         *surface,
     ]
+    return [_printable(line) for line in lines]
+
+
+def _printable(text: str) -> str:
+    """Escape what a terminal would not show: instances hold such characters on purpose."""
+    return "".join(one if one.isprintable() else f"\\u{ord(one):04x}" for one in text)
 
 
 def _table(heads: Sequence[str], rows: Iterable[Sequence[str]]) -> list[str]:

@@ -18,7 +18,7 @@ DOCUMENT = {
     "$defs": {
         "Named": {
             "type": "object",
-            "properties": {"kind": const("named"), "name": STRING, "title": STRING},
+            "properties": {"kind": const("named"), "name": STRING, "title": STRING, "data": {}},
             "required": ["kind", "name"],
         },
         "Size": struct(size={"type": "integer", "maximum": 3}),
@@ -135,6 +135,7 @@ def test_without_that_row_it_is_unexplained(
         (refusing, {"size": 4}, "refused"),
         (crashing, NAMED, "raised RecursionError"),
         (named_alone, {**NAMED, "title": "t"}, "lost `title`"),
+        (named_alone, {**NAMED, "data": None}, "lost null `data`"),
         (lambda value: {**value, "name": "b"}, NAMED, "changed `name`"),
         (lambda value: {**value, "title": "t"}, NAMED, "added `title`"),
         (lambda value: {**value, "size": 2.0}, {"size": 2}, "changed `size`"),
