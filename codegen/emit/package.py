@@ -81,6 +81,9 @@ def emit(
     extensions: Sequence[Extension] = (),
 ) -> dict[Path, str]:
     """Render the files of the package, by path inside it, before formatting."""
+    for revision in revisions:
+        # The base of all wire types reads over the keys that they do not name.
+        overlay.one("reads", revision.name, "rule", "unknown key")
     emitter = _Emitter(revisions, overlay, docs)
     return emitter.run() | emitter.pydantic(extensions) | emitter.extensions(extensions)
 

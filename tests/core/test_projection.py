@@ -14,6 +14,7 @@ import msgspec
 import pytest
 
 import mcp_wire
+from codegen.verify.instances import instance
 from mcp_gen.core.errors import McpError, ProjectionError
 from mcp_gen.core.projection.project import Projected, project, project_error
 from mcp_wire import Wire, decode, decoder, encode
@@ -22,7 +23,6 @@ from mcp_wire import v2025_03_26 as b
 from mcp_wire import v2025_06_18 as c
 from mcp_wire import v2025_11_25 as d
 from mcp_wire import v2026_07_28 as e
-from tests.instances import instance
 from tests.wire.revisions import Kept, fullest, kept, overlay_rows
 
 PAIRS = list(permutations(mcp_wire.REVISIONS, 2))

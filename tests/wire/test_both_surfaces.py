@@ -21,9 +21,10 @@ import mcp_wire
 from codegen.extensions.read import extension_folders, read_extension
 from codegen.model import ir
 from codegen.model.overlay import Overlay
+from codegen.verify.instances import instance
 from mcp_wire import UnknownContent, Wire, decode, encode
 from mcp_wire.pydantic import WireModel, from_pydantic, to_pydantic
-from tests.instances import changed, instance
+from tests.random_changes import changed
 from tests.support.checks.failures import failures
 from tests.wire.revisions import SCHEMAS, every_revision, kept, smallest, text
 

@@ -11,9 +11,9 @@ from typing import Any
 import jsonschema_rs
 import pytest
 
+from codegen.verify.instances import instance, mutations
 from mcp_gen.core.projection.closed import violations
 from mcp_wire.json_schemas import json_schema
-from tests.instances import instance, mutations
 from tests.support.checks.failures import failures
 from tests.wire.revisions import Kept, every_revision, kept
 from tests.wire.test_imports import imported_by, revisions_in

@@ -19,9 +19,9 @@ from pydantic.json_schema import JsonSchemaMode
 
 import mcp_wire
 from codegen.model import ir
+from codegen.verify.instances import mutations
 from mcp_wire import UnknownContent, Wire, decode, encode
 from mcp_wire.pydantic import WireModel, from_pydantic, models, to_pydantic
-from tests.instances import mutations
 from tests.support.checks.failures import failures
 from tests.wire.revisions import Kept, every_revision, fullest, kept, smallest, text
 from tests.wire.test_imports import imported_by, revisions_in

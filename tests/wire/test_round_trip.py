@@ -13,8 +13,8 @@ import pytest
 
 import mcp_wire
 from codegen.model import ir
+from codegen.verify.instances import Choose, instance
 from mcp_wire import UnknownContent, decode, encode, v2024_11_05, v2026_07_28
-from tests.instances import Choose, instance
 from tests.support.checks.failures import failures
 from tests.wire.revisions import Kept, every_revision, fullest, kept, overlay_rows, smallest, text
 
