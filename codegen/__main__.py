@@ -3,15 +3,19 @@
 import argparse
 import sys
 import time
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from difflib import get_close_matches
 from pathlib import Path
+from typing import TextIO
 
 from codegen.draft import Draft, make
 from codegen.emit import tree
+from codegen.emit.changelog import changelog
 from codegen.emit.extension import emit_extension
+from codegen.emit.json_schema import json_schema
 from codegen.emit.package import emit
+from codegen.emit.profile import error_types, fact_types
 from codegen.emit.reference import reference
 from codegen.errors import CodegenError, Stopped, Stops
 from codegen.extensions.read import Extension, extension_folders, find_extension, read_extension
@@ -25,6 +29,7 @@ from codegen.model.overlay import Overlay
 from codegen.schema.load import load
 
 PACKAGE = "mcp_wire"
+SCHEMAS = "json-schema"
 
 _EPILOG = """\
 examples:
@@ -36,6 +41,13 @@ examples:
                                 try a draft or a fork
   python -m codegen --extension acme/echo --out src/acme
                                 write the package src/acme/echo of an extension of your own
+
+self-test:
+  python -m codegen --verify 500000 --seed 7
+  --verify makes instances of each schema as it is published, changes them, and compares the verdict
+  of the schema with what the wire types and the pydantic models do with each, and with what comes
+  back. A difference that no row of the overlay names is printed, and the exit code is 1. With
+  --schema the draft is verified.
 
 a schema of your own:
   --schema takes a published schema.json as it is, prose included. DIR/mcp_wire becomes the whole
@@ -63,6 +75,8 @@ def main(arguments: list[str] | None = None) -> int:
     """Run the generator and return the exit code."""
     options = _options(arguments)
     try:
+        if options.verify is None and (options.seed or options.json):
+            raise CodegenError("--seed and --json go with --verify")
         if options.extension:
             return _extension(options)
         return _draft(options) if options.schema else _regenerate(options)
@@ -82,17 +96,25 @@ def _regenerate(options: argparse.Namespace) -> int:
         raise CodegenError("--revision, --facts and --overlay describe a --schema FILE; add it")
     made = generate(options.root)
     skipped = _not_named(options.revisions, options.root)
-    package = (options.out or options.root / "generated") / PACKAGE
+    generated = options.out or options.root / "generated"
+    package, schemas = generated / PACKAGE, generated / SCHEMAS
     pages = options.root / "docs" / "reference"
     if options.check:
         stale = _show("generated/", made.package, package, skipped)
+        stale |= _show("generated/", made.schemas, schemas)
         stale |= _show("docs/reference/", made.reference, pages)
-        return 1 if stale else 0
-    changed = [*tree.write(made.package, package, skipped), *tree.write(made.reference, pages)]
+        return 1 if stale else _verify_published(options, package.parent)
+    changed = [
+        *tree.write(made.package, package, skipped),
+        *tree.write(made.schemas, schemas),
+        *tree.write(made.reference, pages),
+    ]
+    told = _told(options)
     for path in changed:
-        print(f"wrote {path}")
-    print(_summary(len(made.package) + len(made.reference), changed, started))
-    return 0
+        print(f"wrote {path}", file=told)
+    count = len(made.package) + len(made.schemas) + len(made.reference)
+    print(_summary(count, changed, started), file=told)
+    return _verify_published(options, package.parent)
 
 
 def _draft(options: argparse.Namespace) -> int:
@@ -110,15 +132,20 @@ def _draft(options: argparse.Namespace) -> int:
     extensions = _extensions(options.root, overlay)
     made = make(draft, published, overlay, options.root, extensions)
     package = options.out / PACKAGE
-    changed = tree.write(made.files, package)
-    print(f"wrote {package}: {_summary(len(made.files), changed, started)}")
-    sys.stdout.write(made.report)
-    return 0
+    changed = [
+        *tree.write(made.files, package),
+        *tree.write(made.schemas, options.out / SCHEMAS),
+    ]
+    told = _told(options)
+    count = len(made.files) + len(made.schemas)
+    print(f"wrote {package}: {_summary(count, changed, started)}", file=told)
+    told.write(made.report)
+    return _verify(options, options.out, {draft.name: draft.schema}, overlay)
 
 
 def _extension(options: argparse.Namespace) -> int:
     started = time.perf_counter()
-    others = (options.schema, options.revision, options.facts, options.overlay)
+    others = (options.schema, options.revision, options.facts, options.overlay, options.verify)
     if options.revisions or options.check or any(others) or not options.out:
         raise CodegenError("--extension needs --out DIR, and nothing else")
     overlay = Overlay(options.root / "schema" / "overlay.toml")
@@ -136,12 +163,42 @@ def _summary(count: int, changed: list[str], started: float) -> str:
     return f"{count} files, {len(changed)} changed, {time.perf_counter() - started:.1f} s"
 
 
+def _verify_published(options: argparse.Namespace, package: Path) -> int:
+    """Verify the revisions that were named, or all of them; see `_verify`."""
+    named = options.revisions
+    schemas = {
+        folder.name: folder / "schema.json"
+        for folder in _folders(options.root)
+        if not named or folder.name in named
+    }
+    return _verify(options, package, schemas, Overlay(options.root / "schema" / "overlay.toml"))
+
+
+def _verify(
+    options: argparse.Namespace, package: Path, schemas: Mapping[str, Path], overlay: Overlay
+) -> int:
+    """Verify the package in a folder if that is asked for, and return the exit code."""
+    if options.verify is None:
+        return 0
+    # A run that only writes needs no validator.
+    from codegen.verify import command
+
+    subjects = [command.subject(schema, name, overlay) for name, schema in schemas.items()]
+    return command.run(subjects, package, options.verify, options.seed, json=options.json)
+
+
+def _told(options: argparse.Namespace) -> TextIO:
+    """Return where a run tells what it has written: JSON has standard output to itself."""
+    return sys.stderr if options.json else sys.stdout
+
+
 @dataclass(frozen=True)
 class Generated:
-    """Generated files, by path inside the package or the reference folder."""
+    """Generated files, by path inside the folder of their kind."""
 
     package: dict[Path, str]
     reference: dict[Path, str]
+    schemas: dict[Path, str]
 
 
 def generate(root: Path) -> Generated:
@@ -161,10 +218,16 @@ def generate(root: Path) -> Generated:
         subject = f"the extension `{one.identifier}`"
         own = reference([one.own], overlay, one.docs or NO_DOCS, subject)
         pages |= {folder / path: text for path, text in own.items()}
-    made = Generated(emit(revisions, overlay, docs, extensions), pages)
+    schemas = {Path(f"{one.name}.json"): json_schema(one, docs) for one in revisions}
+    made = Generated(emit(revisions, overlay, docs, extensions), pages, schemas)
+    dated = changelog(made.package, [revision.name for revision in revisions])
+    pages |= {Path("changes", path): text for path, text in dated.items()}
     overlay.check_used()
     docs.check_used()
     missing = docs.undocumented(revisions) if docs else []
+    if docs.profile:
+        facts, errors = fact_types(revisions, overlay), error_types(revisions)
+        missing += docs.profile.undocumented(facts, errors)
     for one in extensions:
         if one.docs is not None:
             one.docs.check_used()
@@ -253,9 +316,25 @@ def _options(arguments: list[str] | None) -> argparse.Namespace:
     parser.add_argument(
         "--extension", metavar="PATH", type=Path, help="the folder of an extension, or its schema"
     )
+    parser.add_argument(
+        "--verify",
+        nargs="?",
+        const=100_000,
+        type=_count,
+        metavar="COUNT",
+        help="then judge so many instances of the schemas (default: 100000)",
+    )
+    parser.add_argument("--seed", type=int, default=0, help="with --verify: chooses the instances")
+    parser.add_argument("--json", action="store_true", help="with --verify: the report as JSON")
     parser.add_argument("--facts", metavar="FILE", type=Path, help="with --schema: its facts.toml")
     parser.add_argument("--overlay", metavar="FILE", type=Path, help="with --schema: its overlay")
     return parser.parse_args(arguments)
+
+
+def _count(text: str) -> int:
+    if not text.isdecimal() or int(text) == 0:
+        raise argparse.ArgumentTypeError("expected a number of instances such as 500000")
+    return int(text)
 
 
 if __name__ == "__main__":

@@ -4,10 +4,10 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from types import ModuleType
-from typing import Any
 
 from codegen.decisions import Told, decisions, succession
+from codegen.emit.changelog import change_table
+from codegen.emit.json_schema import json_schema
 from codegen.emit.package import emit, opens
 from codegen.errors import CodegenError
 from codegen.extensions.read import Extension
@@ -20,7 +20,7 @@ from codegen.model.normalize import normalize
 from codegen.model.overlay import Overlay
 from codegen.schema.load import load, read_toml
 
-_EFFECTS = ("breaks both", "breaks senders", "breaks receivers", "additive")
+_EFFECTS = ("breaks both", "breaks senders", "breaks receivers", "additive", "none")
 
 
 @dataclass(frozen=True)
@@ -52,6 +52,7 @@ class Made:
     """The files of the package with the draft in it, and the report on the draft."""
 
     files: dict[Path, str]
+    schemas: dict[Path, str]
     report: str
 
 
@@ -71,8 +72,14 @@ def make(
     revision = _read(draft, root / "schema" / newest.name / "facts.toml", overlay)
     if draft.facts:
         check_alike([*published, revision])
-    files = emit([*published, revision], overlay, read_docs(root), extensions)
-    told = _told(files[Path("changes.py")], newest.name, draft.name)
+    docs = read_docs(root)
+    files = emit([*published, revision], overlay, docs, extensions)
+    schemas = {Path(f"{one.name}.json"): json_schema(one, docs) for one in (*published, revision)}
+    table = change_table(files)
+    told = [
+        Told(row.kind, row.path, row.before, row.after, row.detail, row.effect)
+        for row in table.changes(newest.name, draft.name)
+    ]
     if opens(revision, overlay):
         asked = succession(newest, revision, overlay, told, root / "mcp_gen")
     else:  # It stands beside the newest revision: what it does not repeat is not gone.
@@ -87,7 +94,7 @@ def make(
         f"to decide: {len(asked) or 'nothing'}",
         *(f"  - {one}" for one in asked),
     ]
-    return Made(files, "\n".join(lines) + "\n")
+    return Made(files, schemas, "\n".join(lines) + "\n")
 
 
 _NOT_OFFERED = " (not in REVISIONS: no method of it has a [[role]] that opens a connection)"
@@ -102,14 +109,6 @@ def _read(draft: Draft, facts: Path, overlay: Overlay) -> ir.Revision:
     made = build(source, normalize(source, overlay), overlay)
     source.stops.check()
     return made
-
-
-def _told(text: str, before: str, after: str) -> list[Told]:
-    """Return the changes that the generated table reports, by executing that module alone."""
-    table = ModuleType("changes")
-    exec(compile(text, "changes.py", "exec"), table.__dict__)
-    rows: Any = table.changes(before, after)
-    return [Told(row.kind, row.path, row.before, row.after, row.detail, row.effect) for row in rows]
 
 
 def _changes(told: list[Told], before: str, after: str) -> list[str]:

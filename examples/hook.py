@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from mcp_gen import Context, McpError, Server
 
 if TYPE_CHECKING:
-    from mcp_wire.hooks import CallToolParams
+    from mcp_wire.hook_types import CallToolParams
 
 server = Server("limited", "1.0.0")
 calls: list[str] = []

@@ -13,7 +13,7 @@ from mcp_gen import Context, McpError, Server
 from mcp_gen.types import CallToolResult, TextContent
 
 if TYPE_CHECKING:
-    from mcp_wire.hooks import CallToolParams, CallToolResults
+    from mcp_wire.hook_types import CallToolParams, CallToolResults
 
 CALLS_PER_SESSION = 4
 TOO_MANY = -31000

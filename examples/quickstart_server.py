@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from mcp_gen import Context, Server
 
 if TYPE_CHECKING:
-    from mcp_wire.hooks import CallToolParams, CallToolResults
+    from mcp_wire.hook_types import CallToolParams, CallToolResults
 
 server = Server("quickstart", "1.0.0", instructions="Adds numbers.")
 

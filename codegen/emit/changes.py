@@ -5,7 +5,9 @@ from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import Literal, TypeAlias, TypeVar
 
+from codegen.emit.members import members, required
 from codegen.emit.python_text import annotation
+from codegen.emit.senders import implied, senders
 from codegen.model import ir
 from codegen.model.overlay import Overlay
 
@@ -54,31 +56,33 @@ class Table:
     fields: list[tuple[str, list[FieldRow]]]
     renames: Renames
     relations: list[tuple[str, list[tuple[str, str, Relation]]]]
+    senders: list[tuple[str, Dated[str]]]
+    """For each type the sides that send its values, as text; empty while nothing sent has it."""
+    implied: list[str]
+    """Changing fields of messages that JSON-RPC demands whether the definition has them or not."""
 
 
 def table(revisions: list[ir.Revision], overlay: Overlay) -> Table:
     """Build the table of all names over time, with the relations between their shapes."""
     names = sorted({name for revision in revisions for name in _defined(revision)})
+    sent = [(revision.name, senders(revision)) for revision in revisions]
+    demanded = {path for revision in revisions for path in implied(revision)}
+    fields = [(n, rows) for n in names if (rows := _fields(revisions, n))]
+    changing = {f"{name}.{row.wire}" for name, rows in fields for row in rows if row.dated}
     made = Table(
         methods=_methods(revisions),
         types=[(n, _changing([(r.name, _type_shape(r, n)) for r in revisions])) for n in names],
-        fields=[(n, rows) for n in names if (rows := _fields(revisions, n))],
+        fields=fields,
         renames=_renames(revisions, overlay),
         relations=[],
+        senders=[
+            (name, _changing([(date, " ".join(by.get(name, ()))) for date, by in sent]))
+            for name in names
+            if any(name in by for _, by in sent)
+        ],
+        implied=sorted(demanded & changing),
     )
     return replace(made, relations=_relations(revisions, made))
-
-
-def members(struct: ir.Struct) -> dict[str, ir.Field]:
-    """Return the fields of a struct by wire name, with the tag as a constant field."""
-    tag = struct.tag
-    tagged = [ir.Field(tag.wire, tag.name, ir.Choice((tag.value,)), "const")] if tag else []
-    return {field.wire: field for field in [*tagged, *struct.fields]}
-
-
-def required(field: ir.Field) -> bool:
-    """Return True if the schema requires the field, even if decoding tolerates its absence."""
-    return field.absent not in ("none", "unset")
 
 
 def _defined(revision: ir.Revision) -> set[str]:

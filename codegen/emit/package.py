@@ -7,31 +7,37 @@ from pathlib import Path
 from typing import Any
 
 from codegen.emit.changes import table
-from codegen.emit.extension import emit_extension
-from codegen.emit.pydantic_models import models
-from codegen.emit.python_text import annotation, literal, sections
+from codegen.emit.extension import emit_extension, header, renderer
+from codegen.emit.package_docs import package_doc
+from codegen.emit.profile import error_types, fact_types, role_names
+from codegen.emit.pydantic_models import extension_models, models
+from codegen.emit.python_text import annotation, picked, sections
 from codegen.emit.renderer import COMMAND, Renderer, names, split
 from codegen.errors import printable
 from codegen.extensions.read import Extension
 from codegen.model import ir
 from codegen.model.docs import Docs
-from codegen.model.names import IRREGULAR, constant, snake
+from codegen.model.names import IRREGULAR, constant
 from codegen.model.overlay import Overlay
 
 _SHARED = (
+    "aliases",
     "base",
-    "callers",
+    "changelog",
     "changes",
     "common",
     "extension",
     "handlers",
-    "hook_points",
+    "hook_machinery",
+    "hook_types",
     "hooks",
+    "json_schemas",
     "latest",
+    "lenient_decoding",
     "method",
+    "open_maps",
+    "peer_calls",
     "profile",
-    "second_look",
-    "synonyms",
 )
 _DATED = ("dispatch", "methods", "requests", "types")
 
@@ -76,8 +82,11 @@ def emit(
     extensions: Sequence[Extension] = (),
 ) -> dict[Path, str]:
     """Render the files of the package, by path inside it, before formatting."""
+    for revision in revisions:
+        # The base of all wire types reads over the keys that they do not name.
+        overlay.one("reads", revision.name, "rule", "unknown key")
     emitter = _Emitter(revisions, overlay, docs)
-    return emitter.run() | emitter.pydantic() | emitter.extensions(extensions)
+    return emitter.run() | emitter.pydantic(extensions) | emitter.extensions(extensions)
 
 
 def opens(revision: ir.Revision, overlay: Overlay) -> bool:
@@ -110,11 +119,18 @@ class _Emitter:
         for revision in self._revisions:
             folder, dated = Path(revision.module), self._dated(revision)
             files |= {folder / f"{name}.py": self._render(name, dated) for name in _DATED}
-            files[folder / "__init__.py"] = self._render("revision", dated)
+            if picked(revision):
+                files[folder / "untagged.py"] = self._render("untagged", dated)
+            doc = package_doc(revision, self._docs)
+            files[folder / "__init__.py"] = self._render("revision", {**dated, "doc": doc})
         return files
 
-    def pydantic(self) -> dict[Path, str]:
-        folder, shared = Path("pydantic"), self._shared
+    def pydantic(self, extensions: Sequence[Extension]) -> dict[Path, str]:
+        folder = Path("pydantic")
+        shared = {
+            **self._shared,
+            "extensions": [(one.identifier, one.own.module) for one in extensions],
+        }
         missing = dict(self._default_tags())
         files = {
             folder / "__init__.py": self._render("pydantic_package", shared),
@@ -123,9 +139,18 @@ class _Emitter:
         for revision in self._revisions:
             dated = {
                 **self._dated(revision),
-                "models": models(revision.normalized, revision, missing),
+                "models": models(revision, missing, self._render),
             }
             files[folder / f"{revision.module}.py"] = self._render("pydantic_models", dated)
+        files[folder / "extensions" / "__init__.py"] = self._render("pydantic_extensions", shared)
+        for one in extensions:
+            values = {
+                "header": header(one.own),
+                "x": one,
+                "models": extension_models(one, missing, renderer(one)),
+            }
+            text = self._render("pydantic_extension", values)
+            files[folder / "extensions" / f"{one.name}.py"] = text
         return files
 
     def extensions(self, extensions: Sequence[Extension]) -> dict[Path, str]:
@@ -159,7 +184,7 @@ class _Emitter:
             "latest_names": names(self._latest),
             "irregular": sorted(IRREGULAR.items()),
             "default_tags": self._default_tags(),
-            "any_callers": [
+            "call_classes": [
                 ("ServerCaller", "server", *self._sendable(by_client=True)),
                 ("ClientCaller", "client", *self._sendable(by_client=False)),
             ],
@@ -177,11 +202,39 @@ class _Emitter:
                 ("ServerHandlers", "server", self._requests(by_client=True)),
                 ("ClientHandlers", "client", self._requests(by_client=False)),
             ],
-            "synonyms": self._synonyms(),
-            "facts": self._fact_types(),
-            "error_codes": self._error_types(),
-            "roles": self._role_names(),
+            "aliases": self._aliases(),
+            "open_maps": self._open_maps(),
+            **self._profile,
         }
+
+    @property
+    def _profile(self) -> dict[str, Any]:
+        """Return the facts and error codes of the Profile, each with its type and its line."""
+        facts, errors = fact_types(self._revisions, self._overlay), error_types(self._revisions)
+        lines = self._docs.profile
+        lines.check_used(facts, errors)
+        return {
+            "error_codes": [(name, type_, lines.error(name)) for name, type_ in errors.items()],
+            "fact_groups": [
+                (title, [(name, facts[name], line) for name, line in listed])
+                for title, listed in lines.grouped(facts)
+            ],
+        }
+
+    def _open_maps(self) -> list[tuple[str, list[tuple[str, str]]]]:
+        """Return the types of open maps by the field that holds one, for each revision."""
+        return [
+            (revision.name, found)
+            for revision in self._revisions
+            if (
+                found := [
+                    (f"{name}.{field.name}", field.described_by)
+                    for name, struct in sorted(revision.structs.items())
+                    for field in struct.fields
+                    if field.described_by
+                ]
+            )
+        ]
 
     def _messages(self, *, by_client: bool) -> tuple[list[_AnyDate], list[_AnyDate]]:
         """Return the requests and the notifications of one direction."""
@@ -280,13 +333,13 @@ class _Emitter:
         args = [(name, meanings[name]) for name in names]
         return {"arguments": [*required, *optional], "names": names, "args": args}
 
-    def _synonyms(self) -> list[tuple[str, list[str]]]:
+    def _aliases(self) -> list[tuple[str, list[str]]]:
         """Return the names that types have at other revisions."""
         for revision in self._revisions:
-            for row in self._overlay.rows("synonym", revision.name):
+            for row in self._overlay.rows("also_named", revision.name):
                 for name in revision.structs.keys() & row["names"]:
                     row.use(name)
-        return sorted(self._overlay.synonyms(self._revisions).items())
+        return sorted(self._overlay.other_names(self._revisions).items())
 
     def _by_revision(self, fact: str) -> list[tuple[str, str]]:
         """Return one fact of every revision that states it."""
@@ -320,27 +373,6 @@ class _Emitter:
             }
         )
 
-    def _fact_types(self) -> list[tuple[str, str]]:
-        """Return the facts of the profile, with types inferred from their values."""
-        names = list(dict.fromkeys(fact.name for r in self._revisions for fact in r.facts))
-        values = {
-            name: [fact.value for r in self._revisions for fact in r.facts if fact.name == name]
-            for name in names
-        }
-        return [(name, _fact_type(found)) for name, found in values.items()]
-
-    def _error_types(self) -> list[tuple[str, str]]:
-        names = [error.name for revision in self._revisions for error in revision.errors]
-        everywhere = len(self._revisions)
-        return [
-            (name.lower(), "int" if names.count(name) == everywhere else "int | None")
-            for name in dict.fromkeys(names)
-        ]
-
-    def _role_names(self) -> list[str]:
-        rows = [row for r in self._revisions for row in self._overlay.rows("role", r.name)]
-        return list(dict.fromkeys(str(row["name"]) for row in rows))
-
     # --- one revision ---
 
     def _dated(self, revision: ir.Revision) -> dict[str, Any]:
@@ -352,16 +384,16 @@ class _Emitter:
             ),
             "r": revision,
             "names": names(revision),
-            "error_codes": [(name, codes.get(name)) for name, _ in self._error_types()],
+            "error_codes": [(name, codes.get(name)) for name in error_types(self._revisions)],
             "roles": self._roles(revision),
-            "callers": [
+            "calls": [
                 ("ToServer", "server", *split([m for m in revision.methods if m.from_client])),
                 ("ToClient", "client", *split([m for m in revision.methods if m.from_server])),
             ],
         }
 
     def _roles(self, revision: ir.Revision) -> list[tuple[str, str]]:
-        made = dict.fromkeys(self._role_names(), "")
+        made = dict.fromkeys(role_names(self._revisions, self._overlay), "")
         for row in self._overlay.rows("role", revision.name):
             if any(method.wire == row["method"] for method in revision.methods):
                 row.use("the row")
@@ -397,15 +429,3 @@ def _call_doc(message: _AnyDate, peer: str) -> str:
 
 def _spans(dates: list[str]) -> str:
     return dates[0] if len(dates) == 1 else f"{dates[0]} to {dates[-1]}"
-
-
-def _fact_type(values: list[Any]) -> str:
-    present = [value for value in values if value is not None]
-    if not present:
-        return "None"
-    kinds = sorted({type(value).__name__ for value in present})
-    if kinds == ["str"] and all(snake(value) == value for value in present):
-        made = f"Literal[{', '.join(literal(value) for value in dict.fromkeys(present))}]"
-    else:
-        made = " | ".join(kinds)
-    return f"{made} | None" if len(present) < len(values) else made

@@ -1,7 +1,7 @@
 """Pydantic models of a normalised schema, by datamodel-code-generator; unions are added here."""
 
 import ast
-from collections.abc import Iterator
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -10,8 +10,23 @@ from datamodel_code_generator.enums import DataModelType, NamingStrategy
 from datamodel_code_generator.format import Formatter, PythonVersion
 from pydantic import BaseModel
 
-from codegen.emit.python_text import annotation, literal
+from codegen.emit.pydantic_unions import (
+    BY_TAG,
+    EXACTLY,
+    Exact,
+    after_classes,
+    by_tag,
+    defined,
+    is_plain,
+    is_union,
+    needs_tag,
+    qualify_annotated,
+    tag_of,
+)
+from codegen.emit.python_text import literal
+from codegen.emit.renderer import Renderer
 from codegen.errors import CodegenError
+from codegen.extensions.read import Extension
 from codegen.model import ir
 from codegen.schema.json_values import Object, is_array, is_object
 from codegen.schema.keywords import BOUNDS
@@ -31,25 +46,24 @@ _CHECKED = (
 _IMPORTS = """
 import typing
 from typing import TypeAlias
+from pydantic import AllowInfNan, Strict, StrictBool, StrictInt, StrictStr
 from mcp_wire.base import UnknownContent
-from mcp_wire.pydantic.base import Picked, Tagged
+from mcp_wire.pydantic.base import AnyJson, Picked, Tagged
 """
 
-_EXACTLY = """
-from pydantic import PlainValidator
+_STRICT = {
+    "str": "StrictStr",
+    "int": "StrictInt",
+    "bool": "StrictBool",
+    "float": "Annotated[float, Strict(), AllowInfNan(False)]",
+}
+"""Scalars of an alias: used alone, it has no model that makes it strict."""
 
-def _exactly(*values: object) -> PlainValidator:
-    def checked(value: object) -> object:
-        if any(isinstance(value, bool) == isinstance(one, bool) and value == one for one in values):
-            return value
-        raise ValueError(f"Input should be {' or '.join(map(repr, values))}")
-
-    return PlainValidator(checked, json_schema_input_type=typing.Literal[values])
-"""
-"""Validator of listed values where one is equal to a boolean in Python, and not in JSON."""
+_BORROWED: Object = {"type": "object", "properties": {}}
+"""Stands for a definition of another module; its name is all that is used."""
 
 
-def models(definitions: Object, revision: ir.Revision, missing: dict[str, str]) -> str:
+def models(revision: ir.Revision, missing: dict[str, str], render: Renderer) -> str:
     """Render the models of a revision, without header and docstring.
 
     `missing` says what an absent tag means, by the tag's name on the wire.
@@ -57,22 +71,166 @@ def models(definitions: Object, revision: ir.Revision, missing: dict[str, str]) 
     Raises:
         CodegenError: a definition came out under another name.
     """
-    tree = ast.parse(printed(_document(definitions, revision, missing), _attributes(revision)))
-    imports = [node for node in tree.body if isinstance(node, ast.Import | ast.ImportFrom)]
-    made = [_definition(node, revision, missing) for node in tree.body if node not in imports]
-    exports = ", ".join(map(literal, sorted(definitions)))
-    ours = f"{_IMPORTS}from mcp_wire.{revision.module} import types\n__all__ = [{exports}]"
-    made = _after_classes(made, [alias.name for alias in (*revision.scalars, *revision.unions)])
-    exact = _Exact()
-    made = [exact.visit(node) for node in made]
-    ours += _EXACTLY if exact.used else ""
-    ours += _BY_TAG if any(_needs_tag(one, revision) for one in revision.unions) else ""
-    tree.body = [*imports, *ast.parse(ours).body, *made]
-    if not any(one.name == "Annotated" for node in imports for one in node.names):
-        _qualify_annotated(made)
-    _give_names_back(tree, definitions)
-    _check_names(made, definitions, revision)
-    return ast.unparse(tree)
+    return _Models(revision, revision, missing, render).run()
+
+
+def extension_models(extension: Extension, missing: dict[str, str], render: Renderer) -> str:
+    """Render the models of an extension, without header and docstring.
+
+    Raises:
+        CodegenError: as `models`.
+    """
+    base, borrowed = extension.base, extension.borrowed
+    return _Models(extension.own, extension.whole, missing, render).run(base, borrowed)
+
+
+class _Models:
+    """The models of one module; `whole` has the types that it refers to as well."""
+
+    def __init__(
+        self, own: ir.Revision, whole: ir.Revision, missing: dict[str, str], render: Renderer
+    ) -> None:
+        self._own = own
+        self._whole = whole
+        self._missing = missing
+        self._render = render
+
+    def run(self, base: str = "", borrowed: Sequence[str] = ()) -> str:
+        definitions = self._own.normalized
+        given = definitions | dict.fromkeys(borrowed, _BORROWED)
+        document = _document(given, self._own, self._whole, self._missing)
+        tree = ast.parse(printed(document, _attributes(self._own)))
+        imports = [node for node in tree.body if isinstance(node, ast.Import | ast.ImportFrom)]
+        made = [
+            self._definition(node)
+            for node in tree.body
+            if node not in imports and not set(borrowed).intersection(defined(node))
+        ]
+        made = after_classes(made, [one.name for one in (*self._own.scalars, *self._own.unions)])
+        exact = Exact()
+        made = [exact.visit(node) for node in made]
+        ours = f"{_IMPORTS}from mcp_wire.{self._own.module} import types"
+        if borrowed:
+            ours += f"\nfrom mcp_wire.pydantic.{base} import {', '.join(borrowed)}"
+        ours += EXACTLY if exact.used else ""
+        ours += BY_TAG if any(needs_tag(one, self._whole) for one in self._own.unions) else ""
+        tree.body = [*imports, *ast.parse(ours).body, *made]
+        if not any(one.name == "Annotated" for node in imports for one in node.names):
+            qualify_annotated(made)
+        _give_names_back(tree, definitions)
+        _check_names(made, definitions, self._own)
+        exports = ", ".join(map(literal, sorted([*definitions, *borrowed])))
+        first = [ast.unparse(node) for node in tree.body if node not in made]
+        return "\n".join([*first, f"__all__ = [{exports}]", *map(self._documented, made)])
+
+    def _definition(self, node: ast.stmt) -> ast.stmt:
+        """Return a definition; a union gets its discriminator, a scalar is strict."""
+        match node:
+            case ast.Assign(targets=[ast.Name(id=name)], value=ast.Call(args=[_, type_])):
+                alias = self._own.aliases.get(name)
+                if alias is None:
+                    return node  # named by datamodel-code-generator: `_check_names` stops
+                strict = ast.unparse(_Alone().visit(type_))
+                text = self._discriminated(alias, strict)
+                if isinstance(alias.type, ir.Ref):
+                    text = f"{name}: TypeAlias = {alias.type.name}"
+                else:
+                    text = f"{name} = TypeAliasType({literal(name)}, {text})"
+                return ast.parse(text).body[0]
+            case _:
+                made: ast.stmt = _OpenValues().visit(node)
+                return made
+
+    def _discriminated(self, alias: ir.Alias, text: str) -> str:
+        if alias.strategy == "pick":
+            return f"Annotated[{text}, Picked(types.{alias.marker})]"
+        if alias.strategy != "tag" or not is_union(alias):
+            return text
+        tag = tag_of(alias, self._whole)
+        wire = tag.wire
+        if alias.keeps_unknown:
+            return f"Annotated[{text} | UnknownContent, Tagged({literal(wire)})]"
+        if wire in self._missing:
+            return f"Annotated[{text}, Tagged({literal(wire)}, {literal(self._missing[wire])})]"
+        if is_plain(alias, self._whole):
+            return text
+        found, others = by_tag(alias, _attribute(tag.name), self._whole)
+        strict: list[ast.expr] = [_Alone().visit(_expression(one)) for one in others]
+        qualify_annotated(strict)
+        quoted = [literal(ast.unparse(one)) for one in strict]
+        return f"typing.Union[{', '.join([found, *quoted])}]" if quoted else found
+
+    def _documented(self, node: ast.stmt) -> str:
+        """Return the text of a definition, with the docstrings that its wire type has."""
+        match node:
+            case ast.ClassDef(name=name):
+                struct = self._own.structs[name]
+                line, *_ = ast.unparse(node).partition("\n")
+                texts = [self._render.struct_doc(struct, self._own)]
+                docs = [""] if struct.tag else []
+                docs += [self._render.field_doc(field, struct) for field in struct.fields]
+                fields = [one for one in node.body if isinstance(one, ast.AnnAssign)]
+                for field, doc in zip(fields, docs, strict=True):
+                    texts += [ast.unparse(field), doc]
+                config = [ast.unparse(one) for one in node.body if isinstance(one, ast.Assign)]
+                texts[1:1] = config
+                body = [f"    {text}" for text in texts if text] or ["    pass"]
+                return "\n".join([line, *body])
+            case ast.Expr():  # a model is completed that refers to itself
+                return ast.unparse(node)
+            case _:
+                (name,) = defined(node)
+                return f"{ast.unparse(node)}\n{self._render.alias_doc(self._own.aliases[name])}"
+
+
+class _OpenValues(ast.NodeTransformer):
+    """Makes `Any` refuse the numbers that JSON lacks."""
+
+    def visit_Name(self, node: ast.Name) -> ast.expr:
+        return _expression("AnyJson") if node.id == "Any" else node
+
+
+class _Alone(_OpenValues):
+    """Makes the scalars, lists and maps of an alias strict."""
+
+    def visit_Name(self, node: ast.Name) -> ast.expr:
+        if node.id in _STRICT:
+            return _expression(_STRICT[node.id])
+        return super().visit_Name(node)
+
+    def visit_Subscript(self, node: ast.Subscript) -> ast.expr:
+        match node:
+            case ast.Subscript(value=ast.Name(id="Literal")):
+                return node
+            case ast.Subscript(
+                value=ast.Name(id="Annotated"), slice=ast.Tuple(elts=[type_, *more])
+            ):
+                node.slice = ast.Tuple([self.visit(type_), *more], ast.Load())
+                return node
+            case ast.Subscript(value=ast.Name(id="list" | "dict" as kind), slice=inside):
+                made = ast.unparse(self._inside(inside))
+                return _expression(f"Annotated[{kind}[{made}], Strict()]")
+            case _:
+                self.generic_visit(node)
+                return node
+
+    def visit_Constant(self, node: ast.Constant) -> ast.expr:
+        if not isinstance(node.value, str):
+            return node
+        # A type in quotes, because it is defined further down.
+        return ast.Constant(ast.unparse(self.visit(_expression(node.value))))
+
+    def _inside(self, node: ast.expr) -> ast.expr:
+        match node:
+            case ast.Tuple(elts=[key, value]):  # a map: its keys are strings without this
+                return ast.Tuple([key, self.visit(value)], ast.Load())
+            case _:
+                made: ast.expr = self.visit(node)
+                return made
+
+
+def _expression(text: str) -> ast.expr:
+    return ast.parse(text, mode="eval").body
 
 
 def printed(
@@ -120,7 +278,9 @@ def document(definitions: Object) -> Object:
     return {"$schema": "https://json-schema.org/draft/2020-12/schema", "$defs": definitions}
 
 
-def _document(definitions: Object, revision: ir.Revision, missing: dict[str, str]) -> Object:
+def _document(
+    definitions: Object, revision: ir.Revision, whole: ir.Revision, missing: dict[str, str]
+) -> Object:
     """Return the schema extended by defaults, tags and field order from the model."""
     made: Object = {}
     for name, schema in definitions.items():
@@ -131,10 +291,10 @@ def _document(definitions: Object, revision: ir.Revision, missing: dict[str, str
             prepared["properties"] = _properties(struct, prepared["properties"])
         elif alias and isinstance(alias.type, ir.Choice):
             prepared["enum"] = list(alias.type.values)
-        elif alias and alias.strategy == "tag" and _is_union(alias) and not alias.keeps_unknown:
-            tag = _tag(alias, revision)
-            if tag.wire not in missing and _is_plain(alias, revision):
-                prepared["discriminator"] = {"propertyName": tag.wire}
+        elif alias and alias.strategy == "tag" and is_union(alias) and not alias.keeps_unknown:
+            wire = tag_of(alias, whole).wire
+            if wire not in missing and is_plain(alias, whole):
+                prepared["discriminator"] = {"propertyName": wire}
         made[name] = _with_checked_bounds(prepared)
     return document(made)
 
@@ -203,144 +363,6 @@ def _attribute(name: str) -> str:
     return f"{name}_" if hasattr(BaseModel, name) else name
 
 
-def _tag(alias: ir.Alias, revision: ir.Revision) -> ir.Tag:
-    tag = _structs(alias.type, revision)[0].tag
-    assert tag is not None
-    return tag
-
-
-def _structs(type_: ir.Type, revision: ir.Revision) -> list[ir.Struct]:
-    """Return the structs that a union has as arms, those of nested unions included."""
-    found: list[ir.Struct] = []
-    for name in ir.arm_names(type_):
-        if name in revision.structs:
-            found.append(revision.structs[name])
-        else:
-            found += _structs(revision.aliases[name].type, revision)
-    return found
-
-
-def _is_union(alias: ir.Alias) -> bool:
-    """Return True for a union, and False for another name of one."""
-    return isinstance(alias.type, ir.OneOf)
-
-
-def _is_plain(alias: ir.Alias, revision: ir.Revision) -> bool:
-    """Return True if pydantic's own discriminator tells the arms apart.
-
-    It takes texts, under a key that is a name, of structs alone; and where the union is inside of
-    itself it is not looked at.
-    """
-    tag = _tag(alias, revision)
-    return (
-        next(_without_structs(alias.type, revision), None) is None
-        and isinstance(tag.value, str)
-        and tag.wire.isidentifier()
-        and not _contains_itself(alias, revision)
-    )
-
-
-def _contains_itself(alias: ir.Alias, revision: ir.Revision) -> bool:
-    seen: set[str] = set()
-    waiting = [*ir.mentions(alias.type)]
-    while waiting:
-        name = waiting.pop()
-        if name in revision.structs:
-            types = [field.type for field in revision.structs[name].fields]
-        else:
-            types = [revision.aliases[name].type]
-        found = {one for type_ in types for one in ir.mentions(type_)} - seen
-        if alias.name in found:
-            return True
-        seen |= found
-        waiting += found
-    return False
-
-
-def _definition(node: ast.stmt, revision: ir.Revision, missing: dict[str, str]) -> ast.stmt:
-    """Return a definition; a union gets its discriminator."""
-    match node:
-        case ast.Assign(targets=[ast.Name(id=name)], value=ast.Call(args=[_, type_])):
-            alias = revision.aliases.get(name)
-            if alias is None:
-                return node  # named by datamodel-code-generator: `_check_names` stops
-            text = _told_apart(alias, ast.unparse(type_), revision, missing)
-            if isinstance(alias.type, ir.Ref):
-                text = f"{name}: TypeAlias = {alias.type.name}"
-            else:
-                text = f"{name} = TypeAliasType({literal(name)}, {text})"
-            return ast.parse(text).body[0]
-        case _:
-            return node
-
-
-def _after_classes(made: list[ast.stmt], in_turn: list[str]) -> list[ast.stmt]:
-    """Move other names of classes behind the classes, where these come later.
-
-    `in_turn` has all such names, each after those it is for.
-    """
-    there: set[str] = set()
-    early: list[ast.stmt] = []
-    for node in made:
-        match node:
-            case ast.AnnAssign(value=ast.Name(id=name)) if name not in there:
-                early.append(node)
-            case _:
-                there.update(_defined(node))
-    late = [node for node in made if isinstance(node, ast.Expr)]  # `X.model_rebuild()`
-    moved = {id(node) for node in (*early, *late)}
-    places = {name: place for place, name in enumerate(in_turn)}
-    early.sort(key=lambda node: places[_defined(node)[0]])
-    return [*(node for node in made if id(node) not in moved), *early, *late]
-
-
-def _told_apart(alias: ir.Alias, text: str, revision: ir.Revision, missing: dict[str, str]) -> str:
-    if alias.strategy == "pick":
-        return f"Annotated[{text}, Picked(types.{alias.marker})]"
-    if alias.strategy != "tag" or not _is_union(alias):
-        return text
-    wire = _tag(alias, revision).wire
-    if alias.keeps_unknown:
-        return f"Annotated[{text} | UnknownContent, Tagged({literal(wire)})]"
-    if wire in missing:
-        return f"Annotated[{text}, Tagged({literal(wire)}, {literal(missing[wire])})]"
-    return text if _is_plain(alias, revision) else _by_tag(alias, revision)
-
-
-def _needs_tag(alias: ir.Alias, revision: ir.Revision) -> bool:
-    """Return True if `_by_tag` tells the arms of an alias apart."""
-    told_otherwise = alias.strategy != "tag" or not _is_union(alias) or alias.keeps_unknown
-    return not told_otherwise and not _is_plain(alias, revision)
-
-
-def _by_tag(alias: ir.Alias, revision: ir.Revision) -> str:
-    """Return a union of which some arms are structs told apart by a tag, of any type."""
-    tag = _tag(alias, revision)
-    arms = ", ".join(
-        f"Annotated[{literal(one.name)}, Tag({literal(repr(one.tag.value))})]"
-        for one in _structs(alias.type, revision)
-        if one.tag
-    )
-    found = (
-        f"Annotated[typing.Union[{arms}], "
-        f"_by_tag({literal(tag.wire)}, {literal(_attribute(tag.name))})]"
-    )
-    others = [literal(annotation(one)) for one in _without_structs(alias.type, revision)]
-    return f"typing.Union[{', '.join([found, *others])}]" if others else found
-
-
-def _without_structs(type_: ir.Type, revision: ir.Revision) -> Iterator[ir.Type]:
-    """Yield the arms of a union that are no structs, those of nested unions included."""
-    for arm in type_.arms if isinstance(type_, ir.OneOf) else (type_,):
-        if isinstance(arm, ir.Ref) and arm.name not in revision.structs:
-            inner = revision.aliases[arm.name].type
-            if _structs(inner, revision):
-                yield from _without_structs(inner, revision)
-                continue
-        if not isinstance(arm, ir.Ref) or arm.name not in revision.structs:
-            yield arm
-
-
 def _give_names_back(tree: ast.Module, definitions: Object) -> None:
     """Undo the renaming of definitions that have the name of an import, such as `Annotated`."""
     for one in tree.body:
@@ -352,16 +374,6 @@ def _give_names_back(tree: ast.Module, definitions: Object) -> None:
                 _rename(tree, f"{name}Model", name)
 
 
-def _qualify_annotated(made: list[ast.stmt]) -> None:
-    """Spell our own uses of `Annotated` out, where datamodel-code-generator has none."""
-    for node in (inner for one in made for inner in ast.walk(one)):
-        match node:
-            case ast.Subscript(value=ast.Name(id="Annotated") as name):
-                name.id = "typing.Annotated"
-            case _:
-                continue
-
-
 def _rename(tree: ast.Module, old: str, new: str) -> None:
     for node in ast.walk(tree):
         if isinstance(node, ast.Name) and node.id == old:
@@ -371,7 +383,7 @@ def _rename(tree: ast.Module, old: str, new: str) -> None:
 
 
 def _check_names(made: list[ast.stmt], definitions: Object, revision: ir.Revision) -> None:
-    names = {name for node in made for name in _defined(node)}
+    names = {name for node in made for name in defined(node)}
     if names != definitions.keys():
         raise CodegenError(
             f"{revision.name}: datamodel-code-generator renamed "
@@ -381,54 +393,10 @@ def _check_names(made: list[ast.stmt], definitions: Object, revision: ir.Revisio
         )
     for node in made:
         if isinstance(node, ast.ClassDef):
-            found = [name for one in node.body for name in _defined(one) if name != "model_config"]
+            found = [name for one in node.body for name in defined(one) if name != "model_config"]
             wanted = [_attribute(name) for _, name in _named(revision.structs[node.name])]
             if found != wanted:
                 raise CodegenError(
                     f"{revision.name}: {node.name}: datamodel-code-generator has the attributes "
                     f"{', '.join(found)}; expected {', '.join(wanted)}"
                 )
-
-
-_BY_TAG = """
-from pydantic import Discriminator, Tag
-
-def _by_tag(*keys: str) -> Discriminator:
-    def tag(value: object) -> str | None:
-        is_object = isinstance(value, dict)
-        found = (value.get(key) if is_object else getattr(value, key, None) for key in keys)
-        return next((repr(one) for one in found if one is not None), None)
-
-    return Discriminator(tag)
-"""
-"""Discriminator of a union whose tag is an integer, or which has other arms too."""
-
-
-class _Exact(ast.NodeTransformer):
-    """Makes literals of which pydantic takes a boolean for a number, or the other way, exact."""
-
-    def __init__(self) -> None:
-        self.used = False
-
-    def visit_Subscript(self, node: ast.Subscript) -> ast.AST:
-        if not isinstance(node.value, ast.Name) or node.value.id != "Literal":
-            return self.generic_visit(node)
-        values = node.slice.elts if isinstance(node.slice, ast.Tuple) else [node.slice]
-        found = [ast.literal_eval(value) for value in values]
-        if not any(isinstance(value, bool) or value in (0, 1) for value in found):
-            return node
-        self.used = True
-        listed = ", ".join(map(literal, found))
-        return ast.parse(f"Annotated[{ast.unparse(node)}, _exactly({listed})]", mode="eval").body
-
-
-def _defined(node: ast.stmt) -> list[str]:
-    match node:
-        case (
-            ast.ClassDef(name=name)
-            | ast.Assign(targets=[ast.Name(id=name)])
-            | ast.AnnAssign(target=ast.Name(id=name))
-        ):
-            return [name]
-        case _:
-            return []

@@ -7,6 +7,7 @@ from typing import Any
 
 from codegen.errors import printable
 from codegen.model import ir
+from codegen.model.message_docs import whole_messages
 from codegen.model.names import constant, snake, wire_name
 
 _SCALARS = {
@@ -182,6 +183,28 @@ def picked(revision: ir.Revision) -> list[ir.Alias]:
     return sorted((union for union in revision.unions if union.marker), key=depth)
 
 
+def message_sections(revision: ir.Revision) -> list[ir.Section]:
+    """Return the sections of the types, with the whole messages in a last one."""
+    whole = whole_messages(revision)
+    parts = [
+        (section.title, [one for one in section.structs if one.name not in whole])
+        for section in revision.sections
+    ]
+    last = [one for section in revision.sections for one in section.structs if one.name in whole]
+    return [
+        ir.Section(title, tuple(structs))
+        for title, structs in [*parts, ("Whole messages", last)]
+        if structs
+    ]
+
+
+def untagged_names(revision: ir.Revision) -> list[str]:
+    """Return the markers of the untagged unions, and their arms."""
+    unions = picked(revision)
+    arms = {arm.type for union in unions for arm in union.arms}
+    return sorted({union.marker for union in unions} | arms)
+
+
 def reading(arm: ir.PickArm, revision: ir.Revision) -> str:
     """Return the expression that decodes `value` as an arm, with a hook only if needed."""
     hook = ", dec_hook=read_arm" if _holds_picks(arm, revision) else ""
@@ -299,6 +322,8 @@ FILTERS: dict[str, Callable[..., Any]] = {
     "conditions": condition,
     "picked": picked,
     "reading": reading,
+    "untagged_names": untagged_names,
+    "message_sections": message_sections,
     "wanted": wanted,
     "resolved": resolved,
     "decoded_as": decoded_as,

@@ -75,7 +75,7 @@ class _Reference:
         self._pages = {name for revision in revisions for name in documented_types(revision)}
         self._messages = {m.message: m.kind for r in revisions for m in r.methods}
         self._uses = self._all_uses()
-        self._synonyms = overlay.synonyms(revisions)
+        self._other_names = overlay.other_names(revisions)
         self._templates = jinja2.Environment(
             loader=jinja2.PackageLoader("codegen"),
             undefined=jinja2.StrictUndefined,
@@ -100,6 +100,7 @@ class _Reference:
             "index",
             subject=subject,
             dates=self._dates,
+            changes=len(self._dates) > 1,
             sections=self._sections(),
             frames=self._frames(),
         )
@@ -139,7 +140,7 @@ class _Reference:
         if raw:
             fields = ", ".join(f"`{wire}`" for wire in raw[-1])
             yield f"`Raw{name}` is the same with {fields} left undecoded."
-        others = [other for other in self._synonyms.get(name, ()) if other in self._pages]
+        others = [other for other in self._other_names.get(name, ()) if other in self._pages]
         if others:
             yield f"At other revisions it is called {', '.join(map(self._link, others))}."
 

@@ -9,6 +9,7 @@ from jinja2.bccache import Bucket
 from codegen.emit.python_text import FILTERS, docstring
 from codegen.model import ir
 from codegen.model.docs import Docs
+from codegen.model.message_docs import frame_line, message_line
 
 COMMAND = "python -m codegen"
 
@@ -49,9 +50,9 @@ class Renderer:
         )
         known: dict[str, Callable[..., Any]] = {
             **FILTERS,
-            "alias_doc": self._alias_doc,
-            "field_doc": self._field_doc,
-            "struct_doc": self._struct_doc,
+            "alias_doc": self.alias_doc,
+            "field_doc": self.field_doc,
+            "struct_doc": self.struct_doc,
             **filters,
         }
         self._templates.filters.update(known)
@@ -59,20 +60,20 @@ class Renderer:
     def __call__(self, name: str, values: dict[str, Any]) -> str:
         return self._templates.get_template(f"{name}.py.jinja").render(values)
 
-    def _alias_doc(self, alias: ir.Alias, indent: int = 0) -> str:
+    def alias_doc(self, alias: ir.Alias, indent: int = 0) -> str:
+        """Return the docstring of a scalar, map or union: its meaning and deprecation."""
         return docstring(_described(self._docs.type(alias.name), alias.deprecated), indent)
 
-    def _struct_doc(self, struct: ir.Struct, revision: ir.Revision) -> str:
+    def struct_doc(self, struct: ir.Struct, revision: ir.Revision) -> str:
         """Return the type's docstring: its meaning, deprecation and specification page."""
-        meaning = self._docs.type(struct.name)
+        meaning = self._docs.type(struct.name) or message_line(struct, revision)
         page = revision.pages[struct.name]
         source = f"Source: {revision.spec}/{page}" if meaning and page and revision.spec else ""
         return docstring([*_described(meaning, struct.deprecated), source], 4)
 
-    def _field_doc(self, field: ir.Field, struct: ir.Struct) -> str:
-        meaning = self._docs.field(struct.name, field.wire)
-        if field.name == "meta":
-            return ""  # on nearly every type, and the same on each: the module says it once
+    def field_doc(self, field: ir.Field, struct: ir.Struct) -> str:
+        """Return the docstring of a field: its meaning and deprecation."""
+        meaning = self._docs.field(struct.name, field.wire) or frame_line(struct, field.wire)
         return docstring(_described(meaning, field.deprecated), 4)
 
 

@@ -8,6 +8,8 @@ from pathlib import Path
 
 from codegen.emit.format import format_tree
 
+_NOTHING = "/dev/null"
+
 
 def write(files: dict[Path, str], there: Path, skipped: Collection[str] = ()) -> list[str]:
     """Update a folder and return the paths that changed.
@@ -33,17 +35,17 @@ def diff(files: dict[Path, str], there: Path, skipped: Collection[str] = ()) -> 
     """Return a unified diff of a folder to its generated files; empty if they agree."""
     with tempfile.TemporaryDirectory() as folder:
         made = _make(files, Path(folder) / there.name)
-        return "".join(
-            "".join(
-                difflib.unified_diff(
-                    old.splitlines(keepends=True),
-                    new.splitlines(keepends=True),
-                    f"a/{path}",
-                    f"b/{path}",
-                )
-            )
-            for path, old, new in _differences(made, there, skipped)
-        )
+        return "".join(_diff(*one) for one in _differences(made, there, skipped))
+
+
+def _diff(path: str, old: str | None, new: str | None) -> str:
+    """Return the diff of one file, of which a side may be missing."""
+    before = _NOTHING if old is None else f"a/{path}"
+    after = _NOTHING if new is None else f"b/{path}"
+    lines, others = ((text or "").splitlines(keepends=True) for text in (old, new))
+    # An empty file has no lines, and a diff of none is empty: the names tell what differs.
+    found = "".join(difflib.unified_diff(lines, others, before, after))
+    return found or f"--- {before}\n+++ {after}\n"
 
 
 def _make(files: dict[Path, str], folder: Path) -> Path:
@@ -58,11 +60,11 @@ def _make(files: dict[Path, str], folder: Path) -> Path:
 
 def _differences(
     made: Path, there: Path, skipped: Collection[str]
-) -> Iterator[tuple[str, str, str]]:
+) -> Iterator[tuple[str, str | None, str | None]]:
     new, old = _texts(made), _texts(there)
     for path in sorted(new.keys() | old.keys()):
         if new.get(path) != old.get(path) and path.partition("/")[0] not in skipped:
-            yield f"{made.name}/{path}", old.get(path, ""), new.get(path, "")
+            yield f"{made.name}/{path}", old.get(path), new.get(path)
 
 
 def _drop_empty_folders(package: Path) -> None:

@@ -8,7 +8,7 @@ from codegen.model.names import snake
 _HANDLERS = frozenset({"agree", "offers"})
 """Members of the class for handlers beside the requests."""
 _CALLS = frozenset({"methods", "progress", "self", "timeout_s", "types"})
-"""Names that methods of callers use beside the parameters of the message."""
+"""Names that the methods of a call class use beside the parameters of the message."""
 
 
 def names_taken(methods: Collection[ir.Method], whole: ir.Revision) -> Iterator[str]:

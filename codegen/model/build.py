@@ -14,7 +14,7 @@ from codegen.model.normalize import Normalized
 from codegen.model.order import in_turn
 from codegen.model.overlay import Overlay
 from codegen.model.unions import Unions, is_struct
-from codegen.schema.json_values import Object
+from codegen.schema.json_values import Object, is_array, is_object
 from codegen.schema.keywords import escape
 from codegen.schema.load import Source
 
@@ -58,6 +58,7 @@ class _Builder:
         self._defs = normalized.definitions
         self._origins = normalized.origins
         self._pointers = normalized.pointers
+        self._opened = normalized.opened
         self._overlay = overlay
         self._facts = source.facts
         self._types: dict[str, ir.Type] = {}
@@ -101,6 +102,10 @@ class _Builder:
             structs=structs,
             aliases=aliases,
             pages={name: self._page(name, order) for name in self._defs},
+            refers={
+                name: tuple(dict.fromkeys(_refers(schema)))
+                for name, schema in self._source.definitions.items()
+            },
         )
 
     def _each(self, names: Iterable[str], made: Callable[[str], T]) -> Iterator[tuple[str, T]]:
@@ -199,8 +204,14 @@ class _Builder:
             absent,
             default,
             self._deprecated(f"{owner}.{wire}"),
+            self._described_by(f"{self._origins[owner]}/{wire}"),
             tuple(bounds(schema)),
         )
+
+    def _described_by(self, path: str) -> str:
+        """Return the struct that describes an open map, if it says anything."""
+        name = self._opened.get(path, "")
+        return name if name in self._defs and is_struct(self._defs[name]) else ""
 
     def _alias(self, name: str) -> ir.Alias:
         schema = self._defs[name]
@@ -367,3 +378,15 @@ def _ordered(values: Iterable[T], declared: Iterable[T]) -> list[T]:
 
 def _name(schema: Object) -> str:
     return str(schema["$ref"]).removeprefix(REF)
+
+
+def _refers(schema: Any) -> Iterable[str]:
+    """Yield the definitions that a schema refers to, at any depth."""
+    if is_object(schema):
+        if isinstance(schema.get("$ref"), str):
+            yield str(schema["$ref"]).rpartition("/")[2]
+        for inner in schema.values():
+            yield from _refers(inner)
+    elif is_array(schema):
+        for inner in schema:
+            yield from _refers(inner)

@@ -6,45 +6,35 @@ from pathlib import Path
 
 from codegen.errors import CodegenError
 from codegen.model import ir
-from codegen.model.names import snake
+from codegen.model.message_docs import is_envelope, is_envelope_name, is_framed
+from codegen.model.profile import NO_PROFILE_DOCS, ProfileDocs
+from codegen.model.text import check_line
 from codegen.schema.json_values import is_object
 from codegen.schema.load import read_toml
-
-MAX_CHARACTERS = 90
-"""Characters that fit between the quotes of a docstring, indented by 4, in a line of 100."""
 
 _ANY_TYPE = "*"
 _TABLES = ("types", "fields")
 _FIELD = re.compile(r"(\*|[A-Za-z]\w*)\.\S+")
-_NO_PLAIN_TEXT = re.compile(r'[<>"\\]|\{@|[^\S ]')
-_ENVELOPE = re.compile(r"JSONRPC.*|.*ResultResponse|(Client|Server)(Request|Notification|Result)")
-_STOP_WORDS = frozenset(
-    re.findall(
-        r"\w+",
-        """
-        a an the any all one this that these those
-        and or as at by for from if in of on than to with
-        is are be can has have may will
-        it its their them there who whose what which when where
-        """,
-    )
-)
 
 
 def read_docs(root: Path) -> "Docs":
-    """Read the documentation of a checkout; empty if there is none.
+    """Read the documentation of a checkout, of types and of facts; empty if there is none.
 
     Raises:
-        CodegenError: as `Docs.load`.
+        CodegenError: as `Docs.load` and `ProfileDocs.load`.
     """
-    path = root / "schema" / "docs.toml"
-    return Docs.load(path) if path.exists() else Docs(path.name, {}, {})
+    path, profile = root / "schema" / "docs.toml", root / "schema" / "profile.toml"
+    docs = Docs.load(path) if path.exists() else Docs(path.name, {}, {})
+    if profile.exists():
+        docs.profile = ProfileDocs.load(profile)
+    return docs
 
 
 class Docs:
     """The rows of one documentation file; tracks the unused ones."""
 
     def __init__(self, label: str, types: dict[str, str], fields: dict[str, str]) -> None:
+        self.profile = NO_PROFILE_DOCS
         self._label = label
         self._rows = {"types": types, "fields": fields}
         self._unused = {(table, name) for table in _TABLES for name in self._rows[table]}
@@ -67,12 +57,6 @@ class Docs:
         for table, rows in tables.items():
             if not is_object(rows):
                 raise CodegenError(f"{path.name}: `{table}` must be a table of rows")
-            for name, text in rows.items():
-                if not isinstance(text, str):
-                    raise CodegenError(
-                        f"{path.name}: [{table}] {name}: expected a text in quotes; quote the name "
-                        "too if it has a dot"
-                    )
         return cls(path.name, tables.get("types", {}), tables.get("fields", {}))
 
     def __bool__(self) -> bool:
@@ -115,19 +99,10 @@ class Docs:
         return self._rows[table].get(name, "")
 
     def _check(self, table: str, name: str, text: str) -> None:
-        def stop(what: str) -> CodegenError:
-            return CodegenError(f"{self._label}: [{table}] {name}: {what}")
-
+        where = f"{self._label}: [{table}] {name}"
+        check_line(where, name, text)
         if table == "fields" and not _FIELD.fullmatch(name):
-            raise stop("expected `Type.field` or `*.field`")
-        if _NO_PLAIN_TEXT.search(text):
-            raise stop("one line of plain text, with backticks for what is typed; no other markup")
-        if not text.endswith(".") or text.endswith((" .", "..")):
-            raise stop("end it with one full stop")
-        if len(text) > MAX_CHARACTERS:
-            raise stop(f"{len(text)} characters; make it {MAX_CHARACTERS} at most")
-        if _words(text) - _STOP_WORDS <= _words(name):
-            raise stop("it only repeats the name; say what the name does not")
+            raise CodegenError(f"{where}: expected `Type.field` or `*.field`")
 
 
 NO_DOCS = Docs("docs.toml", {}, {})
@@ -137,31 +112,18 @@ NO_DOCS = Docs("docs.toml", {}, {})
 def documented_types(revision: ir.Revision) -> Iterator[str]:
     """Yield the types that need documentation: all but envelopes and typing-only unions."""
     for struct in revision.structs.values():
-        if not _is_envelope(struct):
+        if not is_envelope(struct):
             yield struct.name
     for alias in revision.aliases.values():
-        if alias.strategy != "typing" and not _ENVELOPE.fullmatch(alias.name):
+        if alias.strategy != "typing" and not is_envelope_name(alias.name):
             yield alias.name
 
 
 def _documented_fields(revision: ir.Revision) -> Iterator[tuple[str, str]]:
     for struct in revision.structs.values():
-        if _is_envelope(struct):
+        if is_envelope(struct):
             continue
         wires = {field.wire for field in struct.fields}
-        frame = {"jsonrpc", "id"} if "jsonrpc" in wires else set[str]()
+        frame = {"jsonrpc", "id"} if is_framed(struct) else set[str]()
         for wire in sorted(wires - frame):
             yield struct.name, wire
-
-
-def _is_envelope(struct: ir.Struct) -> bool:
-    """Return True if a struct is a message or a JSON-RPC frame."""
-    has_method = any(field.wire == "method" for field in struct.fields)
-    is_message = struct.tag is not None and struct.tag.wire == "method"
-    return has_method or is_message or _ENVELOPE.fullmatch(struct.name) is not None
-
-
-def _words(text: str) -> set[str]:
-    """Return the words of a text or name, in lower case and singular."""
-    parts = re.findall(r"-?\w+", text)
-    return {word.removesuffix("s") for part in parts for word in snake(part).split("_") if word}

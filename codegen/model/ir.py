@@ -85,6 +85,8 @@ class Field:
     absent: Absent
     default: Any = None
     deprecated: str = ""
+    described_by: str = ""
+    """Struct that says what is in this open map."""
     bounds: tuple[Bound, ...] = ()
 
 
@@ -209,3 +211,5 @@ class Revision:
     aliases: dict[str, Alias]
     pages: dict[str, str]
     """For every struct and alias, the page of the specification that speaks of it."""
+    refers: dict[str, tuple[str, ...]]
+    """For every published definition those that it refers to, before any normalising."""

@@ -6,7 +6,7 @@ What comes out is what types are made from.
 
 import copy
 import re
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 from codegen.errors import Stop, Stopped
@@ -15,7 +15,7 @@ from codegen.model.normal.fold import Folder, needs, plain, values_of
 from codegen.model.normal.rows_applied import apply_aliases, apply_patches, fix_constants, inject
 from codegen.model.normal.unions import UNIONS, flat, name_of, overlap, without_tag
 from codegen.model.normal.values import listed
-from codegen.model.normal.vocabulary import ANYTHING, AT, REF, pointer_of, read_definitions
+from codegen.model.normal.vocabulary import ANYTHING, AT, OPENED, REF, pointer_of, read_definitions
 from codegen.model.order import in_turn
 from codegen.model.overlay import Overlay
 from codegen.model.rows import pattern, row
@@ -34,8 +34,10 @@ class Normalized:
 
     definitions: Object
     origins: dict[str, str]
-    pointers: dict[str, str] = field(default_factory=dict[str, str])
+    pointers: dict[str, str]
     """JSON pointer of each into the published schema."""
+    opened: dict[str, str]
+    """For each place that an [[open]] row makes a map, the definition that describes it."""
 
 
 def normalize(source: Source, overlay: Overlay) -> Normalized:
@@ -63,13 +65,14 @@ class _Normalizer:
         self._made: Object = {}
         self._origin: dict[str, str] = {}
         self._pointers: dict[str, str] = {}
+        self._opened: dict[str, str] = {}
 
     def run(self) -> Normalized:
         for name, schema in self._given.items():
             shaped = self._shape(schema, name, top=True)
             with self._stops.collected():
                 self._define(self._names[name], shaped, name, pointer_of(schema, "#"))
-        return Normalized(self._made, self._origin, self._pointers)
+        return Normalized(self._made, self._origin, self._pointers, self._opened)
 
     def _folded(self, given: Object) -> Object:
         folder = Folder(self._revision, given)
@@ -152,6 +155,9 @@ class _Normalizer:
 
     def _shaped(self, schema: Object, path: str, *, top: bool) -> Object:
         if self._overlay.match("open", self._revision, path):
+            described = schema.get(OPENED) or ("$ref" in schema and name_of(schema))
+            if described:
+                self._opened[path] = self._names[described]
             return copy.deepcopy(ANYTHING)
         if "$ref" in schema:
             return {"$ref": REF + self._names[name_of(schema)]}

@@ -22,7 +22,7 @@ _KEYS: dict[str, frozenset[str]] = {
     "pick": frozenset({"name", "arms"}),
     "typing": frozenset({"names"}),
     "unknown": frozenset({"names"}),
-    "synonym": frozenset({"names"}),
+    "also_named": frozenset({"names"}),
     "capability": frozenset({"method", "path"}),
     "raw": frozenset({"path"}),
     "role": frozenset({"name", "method"}),
@@ -172,13 +172,13 @@ class Overlay:
                 return row
         return None
 
-    def synonyms(self, revisions: Iterable[Revision]) -> dict[str, list[str]]:
+    def other_names(self, revisions: Iterable[Revision]) -> dict[str, list[str]]:
         """Return the other names of each type that has several."""
         groups = [
             names
             for revision in revisions
             for names in [
-                *(row["names"] for row in self.rows("synonym", revision.name)),
+                *(row["names"] for row in self.rows("also_named", revision.name)),
                 *([row["old"], row["new"]] for row in self.rows("renamed", revision.name)),
             ]
         ]

@@ -13,13 +13,14 @@ from msgspec import UNSET, Raw, Struct, UnsetType, field
 __all__ = [
     "DEFAULT_TAGS",
     "UNSET",
-    "Arm",
     "Raw",
     "UnknownContent",
     "UnsetType",
+    "UntaggedUnion",
     "Wire",
     "always",
     "arm_of",
+    "arm_pickers",
     "arm_readers",
     "const",
     "decode",
@@ -74,14 +75,19 @@ def always(value: T) -> T:
     return made
 
 
-class Arm:
+class UntaggedUnion:
     """Base of the markers of untagged unions. A union decodes as its marker, which picks an arm."""
 
     __slots__ = ()
 
-    @staticmethod
-    def pick(value: dict[str, Any]) -> type[Wire]:
-        raise NotImplementedError
+    @classmethod
+    def pick(cls, value: dict[str, Any]) -> type[Wire]:
+        """Return the arm that the keys of an object select.
+
+        Raises:
+            ValueError: The keys select no arm.
+        """
+        return arm_pickers[cls.__module__](cls, value)
 
 
 def has(value: Any, *keys: str) -> bool:
@@ -95,6 +101,9 @@ def has(value: Any, *keys: str) -> bool:
 
 arm_readers: dict[str, Hook] = {}
 """Decoding hooks of the revisions, by the name of the module of their types."""
+
+arm_pickers: dict[str, Callable[[Any, dict[str, Any]], type[Wire]]] = {}
+"""Functions that select the arm of an untagged union, by the name of the module of its types."""
 
 
 def arm_of(kind: Any, value: Any) -> Any:
@@ -216,6 +225,6 @@ def read_again(kind: type[T], data: bytes | Raw) -> T:
         except msgspec.ValidationError:
             pass  # the lenient decoder reports the error with its path
     # Imported here: most processes never decode leniently.
-    from mcp_wire.second_look import second_look
+    from mcp_wire.lenient_decoding import decode_leniently
 
-    return second_look(kind, data)
+    return decode_leniently(kind, data)

@@ -22,6 +22,7 @@ __all__ = [
     "Presence",
     "Rule",
     "Shape",
+    "Side",
     "availability",
     "changes",
     "shapes",
@@ -29,11 +30,14 @@ __all__ = [
 
 T = TypeVar("T")
 
-Effect: TypeAlias = Literal["additive", "breaks senders", "breaks receivers", "breaks both"]
+Effect: TypeAlias = Literal["breaks both", "breaks senders", "breaks receivers", "additive", "none"]
 """Programs that a change breaks: senders, receivers, both or neither.
 
-A program written for `before` is broken if it cannot talk to a peer of `after`.
+A program written for `before` is broken if it cannot talk to a peer of `after`. An additive change
+adds something to what may be sent; `none` changes nothing on the wire, only in the schema's text.
 """
+
+Side: TypeAlias = Literal["client", "server"]
 
 Presence: TypeAlias = Literal["defined", "required", "optional"]
 
@@ -112,11 +116,9 @@ RULES: Final[Mapping[Kind, Rule]] = MappingProxyType(
             "capability changed",
             "who declares the old one is not asked; who looks for the old one does not ask",
         ),
-        "type added": Rule("additive", "type removed", "what refers to it is a change of its own"),
-        "type removed": Rule(
-            "breaks both", "type added", "its values may not be sent, and do not come"
-        ),
-        "type renamed": Rule("additive", "type renamed", "names of types are not on the wire"),
+        "type added": Rule("none", "type removed", "what refers to it is a change of its own"),
+        "type removed": Rule("none", "type added", "what refers to it is a change of its own"),
+        "type renamed": Rule("none", "type renamed", "names of types are not on the wire"),
         "optional field added": Rule(
             "additive",
             "optional field removed",
@@ -173,6 +175,9 @@ class Change(NamedTuple):
     """One change. `path` is `tools/call`, `Tool` or `Tool.icons`, in wire names.
 
     `before` and `after` are shapes or values, or empty. A renamed type is listed by its newer name.
+    `sent_by` are the sides that send the values at `path`. It is empty if the change is one of the
+    schema's text alone: nothing that is sent refers to the type, or JSON-RPC has demanded the field
+    before the definition repeated it.
     """
 
     kind: Kind
@@ -180,10 +185,24 @@ class Change(NamedTuple):
     before: str = ""
     after: str = ""
     detail: str = ""
+    sent_by: tuple[Side, ...] = ()
 
     @property
     def effect(self) -> Effect:
-        return RULES[self.kind].effect
+        return RULES[self.kind].effect if self.sent_by else "none"
+
+    @property
+    def breaks(self) -> tuple[Side, ...]:
+        """The sides of which a program is broken, if it is written for `before`."""
+        match self.effect:
+            case "breaks both":
+                return _SIDES
+            case "breaks senders":
+                return self.sent_by
+            case "breaks receivers":
+                return _others(self.sent_by)
+            case "additive" | "none":
+                return ()
 
 
 class MethodShape(NamedTuple):
@@ -257,33 +276,36 @@ def _methods(first: int, last: int) -> Iterator[Change]:
     for name, dated in METHODS.items():
         since, old = _at(dated, first)
         now, new = _at(dated, last)
+        askers = _either(*(_REQUESTERS[one.direction] for one in (old, new) if one))
         if old is None and new is not None:
-            yield Change("method added", name, "", new.direction, new.kind)
+            yield Change("method added", name, "", new.direction, new.kind, askers)
         elif new is None and old is not None:
-            yield Change("method removed", name, old.direction, "", old.kind)
+            yield Change("method removed", name, old.direction, "", old.kind, askers)
         elif old is not None and new is not None:
-            yield from _method(name, old, new)
-            yield from _related(name, since, now, old.params, new.params, "params")
+            yield from _method(name, old, new, askers)
+            yield from _related(name, since, now, old.params, new.params, askers, "params")
 
 
-def _method(name: str, old: MethodShape, new: MethodShape) -> Iterator[Change]:
+def _method(
+    name: str, old: MethodShape, new: MethodShape, askers: tuple[Side, ...]
+) -> Iterator[Change]:
     if old.kind != new.kind:
-        yield Change("method changed", name, old.kind, new.kind)
+        yield Change("method changed", name, old.kind, new.kind, "", askers)
     before, after = _SENDERS[old.direction], _SENDERS[new.direction]
     if before != after:
         lost, gained = before - after, after - before
         kind: Kind = (
             "sender changed" if lost and gained else "sender removed" if lost else "sender added"
         )
-        yield Change(kind, name, old.direction, new.direction)
+        yield Change(kind, name, old.direction, new.direction, "", askers)
     for result in old.results:
         if result not in new.results:
-            yield Change("result removed", name, result)
+            yield Change("result removed", name, result, "", "", _others(askers))
     for result in new.results:
         if result not in old.results:
-            yield Change("result added", name, "", result)
+            yield Change("result added", name, "", result, "", _others(askers))
     if old.capability != new.capability:
-        yield Change("capability changed", name, old.capability, new.capability)
+        yield Change("capability changed", name, old.capability, new.capability, "", askers)
 
 
 def _types(first: int, last: int) -> Iterator[Change]:
@@ -293,52 +315,92 @@ def _types(first: int, last: int) -> Iterator[Change]:
         was = former.get(name, name)
         since, old = _at(TYPES[was], first)
         now, new = _at(dated, last)
+        sides = _sent_by(was, name, first, last)
         if was != name:
-            yield Change("type renamed", name, was, name)
+            yield Change("type renamed", name, was, name, "", sides)
         if old and new:
-            yield from _related(name, since, now, old, new)
+            yield from _related(name, since, now, old, new, sides)
             if old == new == _OBJECT:
-                yield from _fields(was, name, first, last)
+                yield from _fields(was, name, first, last, sides)
         elif old and name not in renamed:
-            yield Change("type removed", name, old)
+            yield Change("type removed", name, old, "", "", sides)
         elif new:
-            yield Change("type added", name, "", new)
+            yield Change("type added", name, "", new, "", sides)
 
 
-def _fields(was: str, name: str, first: int, last: int) -> Iterator[Change]:
+def _fields(
+    was: str, name: str, first: int, last: int, sides: tuple[Side, ...]
+) -> Iterator[Change]:
     for wire in dict.fromkeys([*FIELDS[was], *FIELDS[name]]):
         path = f"{name}.{wire}"
         since, old = _field(was, wire, first)
         now, new = _field(name, wire, last)
         if old and new:
             if old.endswith("?") != new.endswith("?"):
-                yield Change(
-                    "made required" if old.endswith("?") else "made optional", path, old, new
-                )
-            yield from _related(path, since, now, old.removesuffix("?"), new.removesuffix("?"))
-        elif new:
-            yield Change(_APPEARS[_sort(new)], path, "", new)
+                kind: Kind = "made required" if old.endswith("?") else "made optional"
+                yield Change(kind, path, old, new, "", sides)
+            yield from _related(
+                path, since, now, old.removesuffix("?"), new.removesuffix("?"), sides
+            )
+            continue
+        on_wire = () if path in _IMPLIED else sides
+        if new:
+            yield Change(_APPEARS[_sort(new)], path, "", new, "", on_wire)
         elif old:
-            yield Change(RULES[_APPEARS[_sort(old)]].mirror, path, old)
+            yield Change(RULES[_APPEARS[_sort(old)]].mirror, path, old, "", "", on_wire)
 
 
 def _related(
-    path: str, since: str, now: str, old: str, new: str, detail: str = ""
+    path: str,
+    since: str,
+    now: str,
+    old: str,
+    new: str,
+    sides: tuple[Side, ...],
+    detail: str = "",
 ) -> Iterator[Change]:
     """Yield the changes of the type at a path."""
     relation = _RELATIONS.get(path, {}).get((since, now))
     if relation == "values":
         before, after = _values(old), _values(new)
-        yield from (Change("value removed", path, one) for one in before if one not in after)
-        yield from (Change("value added", path, "", one) for one in after if one not in before)
+        for one in before:
+            if one not in after:
+                yield Change("value removed", path, one, "", "", sides)
+        for one in after:
+            if one not in before:
+                yield Change("value added", path, "", one, "", sides)
     elif relation:
-        yield Change(relation, path, old, new, detail or _arms(old, new))
+        yield Change(relation, path, old, new, detail or _arms(old, new), sides)
 
 
 def _mirrored(change: Change) -> Change:
     before, after = change.after, change.before
     detail = _arms(before, after) if change.detail[:2] in ("+ ", "- ") else change.detail
-    return Change(RULES[change.kind].mirror, change.path, before, after, detail)
+    kind = RULES[change.kind].mirror
+    return Change(kind, change.path, before, after, detail, change.sent_by)
+
+
+def _sent_by(was: str, name: str, first: int, last: int) -> tuple[Side, ...]:
+    """Return the sides that send values of a type; none unless it is sent wherever it is defined.
+
+    A type that is sent at one of two dates only, though both define it, has another at its place,
+    and what refers to that one is a change of its own.
+    """
+    old, new = _at(TYPES[was], first)[1], _at(TYPES[name], last)[1]
+    before = _at(_SENT_BY.get(was, {}), first)[1] or ""
+    after = _at(_SENT_BY.get(name, {}), last)[1] or ""
+    if (old and not before) or (new and not after):
+        return ()
+    return tuple(side for side in _SIDES if side in before or side in after)
+
+
+def _either(*sent_by: tuple[Side, ...]) -> tuple[Side, ...]:
+    return tuple(side for side in _SIDES if any(side in sides for sides in sent_by))
+
+
+def _others(sides: tuple[Side, ...]) -> tuple[Side, ...]:
+    """Return the sides that receive what these send."""
+    return tuple(side for side in _SIDES if side not in sides) or _SIDES
 
 
 def _arms(old: str, new: str) -> str:
@@ -438,6 +500,15 @@ _SENDERS: Final = {
     "server_to_client": frozenset({"server"}),
     "both": frozenset({"client", "server"}),
     "embedded": frozenset({"result"}),
+}
+
+_SIDES: Final[tuple[Side, Side]] = ("client", "server")
+
+_REQUESTERS: Final[dict[str, tuple[Side, ...]]] = {
+    "client_to_server": ("client",),
+    "server_to_client": ("server",),
+    "both": _SIDES,
+    "embedded": ("server",),
 }
 
 _APPEARS: Final[dict[str, Kind]] = {
@@ -2148,3 +2219,246 @@ _RELATIONS: Final[
     "ToolResultContent.structuredContent": {("2025-11-25", "2026-07-28"): "widened"},
 }
 """Relations of two shapes of one name, by the dates that the shapes begin."""
+
+_SENT_BY: Final[Mapping[str, Mapping[str, str]]] = {
+    "Annotations": {"2024-11-05": "client server"},
+    "AnyResourceContents": {"2024-11-05": "server", "2025-11-25": "client server"},
+    "AudioContent": {"2025-03-26": "client server"},
+    "BlobResourceContents": {"2024-11-05": "server", "2025-11-25": "client server"},
+    "BooleanSchema": {"2025-06-18": "server"},
+    "CallToolRequest": {"2024-11-05": "client"},
+    "CallToolRequestParams": {"2024-11-05": "client"},
+    "CallToolResult": {"2024-11-05": "server"},
+    "CancelTaskRequest": {"2025-11-25": "client server", "2026-07-28": ""},
+    "CancelTaskRequestParams": {"2025-11-25": "client server", "2026-07-28": ""},
+    "CancelTaskResult": {"2025-11-25": "client server", "2026-07-28": ""},
+    "CancelledNotification": {"2024-11-05": "client server"},
+    "CancelledNotificationParams": {"2024-11-05": "client server"},
+    "ClientCapabilities": {"2024-11-05": "client", "2026-07-28": "client server"},
+    "ClientTaskRequests": {"2025-11-25": "client", "2026-07-28": ""},
+    "ClientTasksCapability": {"2025-11-25": "client", "2026-07-28": ""},
+    "CompleteRequest": {"2024-11-05": "client"},
+    "CompleteRequestParams": {"2024-11-05": "client"},
+    "CompleteResult": {"2024-11-05": "server"},
+    "Completion": {"2024-11-05": "server"},
+    "CompletionArgument": {"2024-11-05": "client"},
+    "CompletionContext": {"2025-06-18": "client"},
+    "CompletionReference": {"2024-11-05": "client"},
+    "ContentBlock": {"2024-11-05": "server", "2025-11-25": "client server"},
+    "CreateMessageRequest": {"2024-11-05": "server"},
+    "CreateMessageRequestParams": {"2024-11-05": "server"},
+    "CreateMessageResult": {"2024-11-05": "client"},
+    "CreateTaskResult": {"2025-11-25": "client server", "2026-07-28": ""},
+    "DiscoverRequest": {"2026-07-28": "client"},
+    "DiscoverResult": {"2026-07-28": "server"},
+    "ElicitRequest": {"2025-06-18": "server"},
+    "ElicitRequestFormParams": {"2025-11-25": "server"},
+    "ElicitRequestParams": {"2025-06-18": "server"},
+    "ElicitRequestURLParams": {"2025-11-25": "client server", "2026-07-28": "server"},
+    "ElicitResult": {"2025-06-18": "client"},
+    "ElicitationCapability": {"2025-11-25": "client", "2026-07-28": "client server"},
+    "ElicitationCompleteNotification": {"2025-11-25": "server", "2026-07-28": ""},
+    "ElicitationCompleteNotificationParams": {"2025-11-25": "server", "2026-07-28": ""},
+    "ElicitationSchema": {"2025-06-18": "server"},
+    "ElicitationTaskRequests": {"2025-11-25": "client", "2026-07-28": ""},
+    "EmbeddedResource": {"2024-11-05": "server", "2025-11-25": "client server"},
+    "EmptyResult": {"2024-11-05": "client server", "2026-07-28": ""},
+    "EnumOption": {"2025-11-25": "server"},
+    "EnumSchema": {"2025-06-18": "server", "2025-11-25": ""},
+    "Error": {"2024-11-05": "client server"},
+    "GetPromptRequest": {"2024-11-05": "client"},
+    "GetPromptRequestParams": {"2024-11-05": "client"},
+    "GetPromptResult": {"2024-11-05": "server"},
+    "GetTaskPayloadRequest": {"2025-11-25": "client server", "2026-07-28": ""},
+    "GetTaskPayloadRequestParams": {"2025-11-25": "client server", "2026-07-28": ""},
+    "GetTaskPayloadResult": {"2025-11-25": "client server", "2026-07-28": ""},
+    "GetTaskRequest": {"2025-11-25": "client server", "2026-07-28": ""},
+    "GetTaskRequestParams": {"2025-11-25": "client server", "2026-07-28": ""},
+    "GetTaskResult": {"2025-11-25": "client server", "2026-07-28": ""},
+    "HeaderMismatch": {"2026-07-28": "client server"},
+    "Icon": {"2025-11-25": "client server"},
+    "ImageContent": {"2024-11-05": "client server"},
+    "Implementation": {"2024-11-05": "client server"},
+    "InitializeRequest": {"2024-11-05": "client", "2026-07-28": ""},
+    "InitializeRequestParams": {"2024-11-05": "client", "2026-07-28": ""},
+    "InitializeResult": {"2024-11-05": "server", "2026-07-28": ""},
+    "InitializedNotification": {"2024-11-05": "client", "2026-07-28": ""},
+    "InputRequest": {"2026-07-28": "server"},
+    "InputRequests": {"2026-07-28": "server"},
+    "InputRequiredResult": {"2026-07-28": "server"},
+    "InputResponse": {"2026-07-28": "client"},
+    "InputResponses": {"2026-07-28": "client"},
+    "InternalError": {"2026-07-28": "client server"},
+    "InvalidParamsError": {"2026-07-28": "client server"},
+    "InvalidRequestError": {"2026-07-28": "client server"},
+    "JSONObject": {"2026-07-28": "client server"},
+    "JSONRPCBatchRequestItem": {"2025-03-26": "client server", "2025-06-18": ""},
+    "JSONRPCBatchResponseItem": {"2025-03-26": "client server", "2025-06-18": ""},
+    "JSONRPCError": {"2024-11-05": "client server", "2025-11-25": ""},
+    "JSONRPCErrorResponse": {"2025-11-25": "client server"},
+    "JSONRPCMessage": {"2024-11-05": "client server"},
+    "JSONRPCNotification": {"2024-11-05": "client server"},
+    "JSONRPCRequest": {"2024-11-05": "client server"},
+    "JSONRPCResponse": {"2024-11-05": "client server", "2025-11-25": ""},
+    "JSONRPCResultResponse": {"2025-11-25": "client server"},
+    "JSONValue": {"2026-07-28": "client server"},
+    "LegacyTitledEnumSchema": {"2025-11-25": "server"},
+    "ListPromptsRequest": {"2024-11-05": "client"},
+    "ListPromptsResult": {"2024-11-05": "server"},
+    "ListResourceTemplatesRequest": {"2024-11-05": "client"},
+    "ListResourceTemplatesResult": {"2024-11-05": "server"},
+    "ListResourcesRequest": {"2024-11-05": "client"},
+    "ListResourcesResult": {"2024-11-05": "server"},
+    "ListRootsRequest": {"2024-11-05": "server"},
+    "ListRootsRequestParams": {"2026-07-28": "server"},
+    "ListRootsResult": {"2024-11-05": "client"},
+    "ListTasksRequest": {"2025-11-25": "client server", "2026-07-28": ""},
+    "ListTasksResult": {"2025-11-25": "client server", "2026-07-28": ""},
+    "ListToolsRequest": {"2024-11-05": "client"},
+    "ListToolsResult": {"2024-11-05": "server"},
+    "LoggingLevel": {"2024-11-05": "client server"},
+    "LoggingMessageNotification": {"2024-11-05": "server"},
+    "LoggingMessageNotificationParams": {"2024-11-05": "server"},
+    "MetaObject": {"2026-07-28": "client server"},
+    "MethodNotFoundError": {"2026-07-28": "client server"},
+    "MissingRequiredClientCapability": {"2026-07-28": "client server"},
+    "MissingRequiredClientCapabilityData": {"2026-07-28": "client server"},
+    "ModelHint": {"2024-11-05": "server"},
+    "ModelPreferences": {"2024-11-05": "server"},
+    "NotificationMetaObject": {"2026-07-28": "client server"},
+    "NotificationParams": {"2024-11-05": "client server", "2026-07-28": "server"},
+    "NumberSchema": {"2025-06-18": "server"},
+    "PaginatedRequestParams": {
+        "2024-11-05": "client",
+        "2025-11-25": "client server",
+        "2026-07-28": "client",
+    },
+    "ParseError": {"2026-07-28": "client server"},
+    "PingRequest": {"2024-11-05": "client server", "2026-07-28": ""},
+    "PrimitiveSchemaDefinition": {"2025-06-18": "server"},
+    "ProgressNotification": {"2024-11-05": "client server", "2026-07-28": "server"},
+    "ProgressNotificationParams": {"2024-11-05": "client server", "2026-07-28": "server"},
+    "ProgressToken": {"2024-11-05": "client server"},
+    "Prompt": {"2024-11-05": "server"},
+    "PromptArgument": {"2024-11-05": "server"},
+    "PromptListChangedNotification": {"2024-11-05": "server"},
+    "PromptMessage": {"2024-11-05": "server"},
+    "PromptReference": {"2024-11-05": "client"},
+    "PromptsCapability": {"2024-11-05": "server"},
+    "ReadResourceRequest": {"2024-11-05": "client"},
+    "ReadResourceRequestParams": {"2024-11-05": "client"},
+    "ReadResourceResult": {"2024-11-05": "server"},
+    "RequestId": {"2024-11-05": "client server"},
+    "RequestMetaObject": {"2026-07-28": "client"},
+    "RequestParams": {"2024-11-05": "client server", "2026-07-28": "client"},
+    "Resource": {"2024-11-05": "server"},
+    "ResourceLink": {"2025-06-18": "server", "2025-11-25": "client server"},
+    "ResourceListChangedNotification": {"2024-11-05": "server"},
+    "ResourceReference": {"2024-11-05": "client", "2025-06-18": ""},
+    "ResourceTemplate": {"2024-11-05": "server"},
+    "ResourceTemplateReference": {"2025-06-18": "client"},
+    "ResourceUpdatedNotification": {"2024-11-05": "server"},
+    "ResourceUpdatedNotificationParams": {"2024-11-05": "server"},
+    "ResourcesCapability": {"2024-11-05": "server"},
+    "Result": {"2024-11-05": "client server"},
+    "ResultMetaObject": {"2026-07-28": "client server"},
+    "Role": {"2024-11-05": "client server"},
+    "Root": {"2024-11-05": "client"},
+    "RootsCapability": {"2024-11-05": "client", "2026-07-28": ""},
+    "RootsListChangedNotification": {"2024-11-05": "client", "2026-07-28": ""},
+    "SamplingCapability": {"2025-11-25": "client", "2026-07-28": "client server"},
+    "SamplingMessage": {"2024-11-05": "server"},
+    "SamplingMessageContentBlock": {"2024-11-05": "client server"},
+    "SamplingTaskRequests": {"2025-11-25": "client", "2026-07-28": ""},
+    "ServerCapabilities": {"2024-11-05": "server"},
+    "ServerTaskRequests": {"2025-11-25": "server", "2026-07-28": ""},
+    "ServerTasksCapability": {"2025-11-25": "server", "2026-07-28": ""},
+    "SetLevelRequest": {"2024-11-05": "client", "2026-07-28": ""},
+    "SetLevelRequestParams": {"2024-11-05": "client", "2026-07-28": ""},
+    "StringSchema": {"2025-06-18": "server"},
+    "SubscribeRequest": {"2024-11-05": "client", "2026-07-28": ""},
+    "SubscribeRequestParams": {"2024-11-05": "client", "2026-07-28": ""},
+    "SubscriptionFilter": {"2026-07-28": "client server"},
+    "SubscriptionsAcknowledgedNotification": {"2026-07-28": "server"},
+    "SubscriptionsAcknowledgedNotificationParams": {"2026-07-28": "server"},
+    "SubscriptionsListenRequest": {"2026-07-28": "client"},
+    "SubscriptionsListenRequestParams": {"2026-07-28": "client"},
+    "SubscriptionsListenResult": {"2026-07-28": "server"},
+    "SubscriptionsListenResultMetaObject": {"2026-07-28": "server"},
+    "Task": {"2025-11-25": "client server", "2026-07-28": ""},
+    "TaskMetadata": {"2025-11-25": "client server", "2026-07-28": ""},
+    "TaskStatus": {"2025-11-25": "client server", "2026-07-28": ""},
+    "TaskStatusNotification": {"2025-11-25": "client server", "2026-07-28": ""},
+    "TaskStatusNotificationParams": {"2025-11-25": "client server", "2026-07-28": ""},
+    "TextContent": {"2024-11-05": "client server"},
+    "TextResourceContents": {"2024-11-05": "server", "2025-11-25": "client server"},
+    "TitledEnumItems": {"2025-11-25": "server"},
+    "TitledMultiSelectEnumSchema": {"2025-11-25": "server"},
+    "TitledSingleSelectEnumSchema": {"2025-11-25": "server"},
+    "Tool": {"2024-11-05": "server"},
+    "ToolAnnotations": {"2025-03-26": "server"},
+    "ToolChoice": {"2025-11-25": "server"},
+    "ToolExecution": {"2025-11-25": "server", "2026-07-28": ""},
+    "ToolListChangedNotification": {"2024-11-05": "server"},
+    "ToolResultContent": {"2025-11-25": "client server"},
+    "ToolTaskRequests": {"2025-11-25": "server", "2026-07-28": ""},
+    "ToolUseContent": {"2025-11-25": "client server"},
+    "ToolsCapability": {"2024-11-05": "server"},
+    "URLElicitationRequired": {"2025-11-25": "client server", "2026-07-28": ""},
+    "URLElicitationRequiredData": {"2025-11-25": "client server", "2026-07-28": ""},
+    "UnsubscribeRequest": {"2024-11-05": "client", "2026-07-28": ""},
+    "UnsubscribeRequestParams": {"2024-11-05": "client", "2026-07-28": ""},
+    "UnsupportedProtocolVersion": {"2026-07-28": "client server"},
+    "UnsupportedProtocolVersionData": {"2026-07-28": "client server"},
+    "UntitledEnumItems": {"2025-11-25": "server"},
+    "UntitledMultiSelectEnumSchema": {"2025-11-25": "server"},
+    "UntitledSingleSelectEnumSchema": {"2025-11-25": "server"},
+}
+"""The sides that send values of a type, by the dates since when; empty when none does any more."""
+
+_IMPLIED: Final = frozenset(
+    {
+        "CallToolRequest.id",
+        "CallToolRequest.jsonrpc",
+        "CancelledNotification.jsonrpc",
+        "CompleteRequest.id",
+        "CompleteRequest.jsonrpc",
+        "CreateMessageRequest.id",
+        "CreateMessageRequest.jsonrpc",
+        "ElicitRequest.id",
+        "ElicitRequest.jsonrpc",
+        "GetPromptRequest.id",
+        "GetPromptRequest.jsonrpc",
+        "InitializeRequest.id",
+        "InitializeRequest.jsonrpc",
+        "InitializedNotification.jsonrpc",
+        "ListPromptsRequest.id",
+        "ListPromptsRequest.jsonrpc",
+        "ListResourceTemplatesRequest.id",
+        "ListResourceTemplatesRequest.jsonrpc",
+        "ListResourcesRequest.id",
+        "ListResourcesRequest.jsonrpc",
+        "ListRootsRequest.id",
+        "ListRootsRequest.jsonrpc",
+        "ListToolsRequest.id",
+        "ListToolsRequest.jsonrpc",
+        "LoggingMessageNotification.jsonrpc",
+        "PingRequest.id",
+        "PingRequest.jsonrpc",
+        "ProgressNotification.jsonrpc",
+        "PromptListChangedNotification.jsonrpc",
+        "ReadResourceRequest.id",
+        "ReadResourceRequest.jsonrpc",
+        "ResourceListChangedNotification.jsonrpc",
+        "ResourceUpdatedNotification.jsonrpc",
+        "RootsListChangedNotification.jsonrpc",
+        "SetLevelRequest.id",
+        "SetLevelRequest.jsonrpc",
+        "SubscribeRequest.id",
+        "SubscribeRequest.jsonrpc",
+        "ToolListChangedNotification.jsonrpc",
+        "UnsubscribeRequest.id",
+        "UnsubscribeRequest.jsonrpc",
+    }
+)
+"""Fields of messages that JSON-RPC demands at every date, though a definition left them out."""

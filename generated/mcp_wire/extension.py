@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 from msgspec import Struct
 
-from mcp_wire.hook_points import HookPoint, NoticePoint
+from mcp_wire.hook_machinery import HookPoint, NoticePoint
 
 if TYPE_CHECKING:
-    from mcp_wire.hook_points import HookSet
+    from mcp_wire.hook_machinery import HookSet
     from mcp_wire.method import Method
 
 __all__ = ["Extension", "Told", "hook_point", "notice_point"]

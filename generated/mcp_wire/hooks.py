@@ -10,462 +10,16 @@ them fails, `error_…` and `on_error`. `on_…` hooks of a notification listen 
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
-from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
+from typing import TYPE_CHECKING
 
-from mcp_wire.hook_points import HookPoint, HookSet, NoticePoint, SessionHooks
+from mcp_wire.hook_machinery import HookPoint, HookSet, NoticePoint, SessionHooks
 
 if TYPE_CHECKING:
-    from mcp_wire import common
+    from collections.abc import Callable
+
+    from mcp_wire import hook_types
 
 __all__ = ["ClientHooks", "ServerHooks", "ToClientHooks", "ToServerHooks"]
-
-T = TypeVar("T")
-
-if TYPE_CHECKING:
-    MaybeAwaitable: TypeAlias = Awaitable[T] | T
-
-    CallToolParams: TypeAlias = common.CallToolRequestParams
-    CallToolResults: TypeAlias = (
-        common.CallToolResult | common.CreateTaskResult | common.InputRequiredResult
-    )
-    _BeforeCallTool = TypeVar(
-        "_BeforeCallTool",
-        bound=Callable[[Any, CallToolParams], MaybeAwaitable[CallToolParams | None]],
-    )
-    _AfterCallTool = TypeVar(
-        "_AfterCallTool",
-        bound=Callable[
-            [Any, CallToolParams, CallToolResults],
-            MaybeAwaitable[CallToolResults | None],
-        ],
-    )
-    _ErrorCallTool = TypeVar(
-        "_ErrorCallTool",
-        bound=Callable[[Any, CallToolParams, BaseException], MaybeAwaitable[None]],
-    )
-    CancelTaskParams: TypeAlias = common.CancelTaskRequestParams
-    CancelTaskResults: TypeAlias = common.CancelTaskResult
-    _BeforeCancelTask = TypeVar(
-        "_BeforeCancelTask",
-        bound=Callable[[Any, CancelTaskParams], MaybeAwaitable[CancelTaskParams | None]],
-    )
-    _AfterCancelTask = TypeVar(
-        "_AfterCancelTask",
-        bound=Callable[
-            [Any, CancelTaskParams, CancelTaskResults],
-            MaybeAwaitable[CancelTaskResults | None],
-        ],
-    )
-    _ErrorCancelTask = TypeVar(
-        "_ErrorCancelTask",
-        bound=Callable[[Any, CancelTaskParams, BaseException], MaybeAwaitable[None]],
-    )
-    CompleteParams: TypeAlias = common.CompleteRequestParams
-    CompleteResults: TypeAlias = common.CompleteResult
-    _BeforeComplete = TypeVar(
-        "_BeforeComplete",
-        bound=Callable[[Any, CompleteParams], MaybeAwaitable[CompleteParams | None]],
-    )
-    _AfterComplete = TypeVar(
-        "_AfterComplete",
-        bound=Callable[
-            [Any, CompleteParams, CompleteResults],
-            MaybeAwaitable[CompleteResults | None],
-        ],
-    )
-    _ErrorComplete = TypeVar(
-        "_ErrorComplete",
-        bound=Callable[[Any, CompleteParams, BaseException], MaybeAwaitable[None]],
-    )
-    DiscoverParams: TypeAlias = common.RequestParams
-    DiscoverResults: TypeAlias = common.DiscoverResult
-    _BeforeDiscover = TypeVar(
-        "_BeforeDiscover",
-        bound=Callable[[Any, DiscoverParams], MaybeAwaitable[DiscoverParams | None]],
-    )
-    _AfterDiscover = TypeVar(
-        "_AfterDiscover",
-        bound=Callable[
-            [Any, DiscoverParams, DiscoverResults],
-            MaybeAwaitable[DiscoverResults | None],
-        ],
-    )
-    _ErrorDiscover = TypeVar(
-        "_ErrorDiscover",
-        bound=Callable[[Any, DiscoverParams, BaseException], MaybeAwaitable[None]],
-    )
-    GetPromptParams: TypeAlias = common.GetPromptRequestParams
-    GetPromptResults: TypeAlias = common.GetPromptResult | common.InputRequiredResult
-    _BeforeGetPrompt = TypeVar(
-        "_BeforeGetPrompt",
-        bound=Callable[[Any, GetPromptParams], MaybeAwaitable[GetPromptParams | None]],
-    )
-    _AfterGetPrompt = TypeVar(
-        "_AfterGetPrompt",
-        bound=Callable[
-            [Any, GetPromptParams, GetPromptResults],
-            MaybeAwaitable[GetPromptResults | None],
-        ],
-    )
-    _ErrorGetPrompt = TypeVar(
-        "_ErrorGetPrompt",
-        bound=Callable[[Any, GetPromptParams, BaseException], MaybeAwaitable[None]],
-    )
-    GetTaskParams: TypeAlias = common.GetTaskRequestParams
-    GetTaskResults: TypeAlias = common.GetTaskResult
-    _BeforeGetTask = TypeVar(
-        "_BeforeGetTask",
-        bound=Callable[[Any, GetTaskParams], MaybeAwaitable[GetTaskParams | None]],
-    )
-    _AfterGetTask = TypeVar(
-        "_AfterGetTask",
-        bound=Callable[
-            [Any, GetTaskParams, GetTaskResults],
-            MaybeAwaitable[GetTaskResults | None],
-        ],
-    )
-    _ErrorGetTask = TypeVar(
-        "_ErrorGetTask",
-        bound=Callable[[Any, GetTaskParams, BaseException], MaybeAwaitable[None]],
-    )
-    GetTaskPayloadParams: TypeAlias = common.GetTaskPayloadRequestParams
-    GetTaskPayloadResults: TypeAlias = common.GetTaskPayloadResult
-    _BeforeGetTaskPayload = TypeVar(
-        "_BeforeGetTaskPayload",
-        bound=Callable[[Any, GetTaskPayloadParams], MaybeAwaitable[GetTaskPayloadParams | None]],
-    )
-    _AfterGetTaskPayload = TypeVar(
-        "_AfterGetTaskPayload",
-        bound=Callable[
-            [Any, GetTaskPayloadParams, GetTaskPayloadResults],
-            MaybeAwaitable[GetTaskPayloadResults | None],
-        ],
-    )
-    _ErrorGetTaskPayload = TypeVar(
-        "_ErrorGetTaskPayload",
-        bound=Callable[[Any, GetTaskPayloadParams, BaseException], MaybeAwaitable[None]],
-    )
-    InitializeParams: TypeAlias = common.InitializeRequestParams
-    InitializeResults: TypeAlias = common.InitializeResult
-    _BeforeInitialize = TypeVar(
-        "_BeforeInitialize",
-        bound=Callable[[Any, InitializeParams], MaybeAwaitable[InitializeParams | None]],
-    )
-    _AfterInitialize = TypeVar(
-        "_AfterInitialize",
-        bound=Callable[
-            [Any, InitializeParams, InitializeResults],
-            MaybeAwaitable[InitializeResults | None],
-        ],
-    )
-    _ErrorInitialize = TypeVar(
-        "_ErrorInitialize",
-        bound=Callable[[Any, InitializeParams, BaseException], MaybeAwaitable[None]],
-    )
-    ListPromptsParams: TypeAlias = common.PaginatedRequestParams
-    ListPromptsResults: TypeAlias = common.ListPromptsResult
-    _BeforeListPrompts = TypeVar(
-        "_BeforeListPrompts",
-        bound=Callable[[Any, ListPromptsParams], MaybeAwaitable[ListPromptsParams | None]],
-    )
-    _AfterListPrompts = TypeVar(
-        "_AfterListPrompts",
-        bound=Callable[
-            [Any, ListPromptsParams, ListPromptsResults],
-            MaybeAwaitable[ListPromptsResults | None],
-        ],
-    )
-    _ErrorListPrompts = TypeVar(
-        "_ErrorListPrompts",
-        bound=Callable[[Any, ListPromptsParams, BaseException], MaybeAwaitable[None]],
-    )
-    ListResourceTemplatesParams: TypeAlias = common.PaginatedRequestParams
-    ListResourceTemplatesResults: TypeAlias = common.ListResourceTemplatesResult
-    _BeforeListResourceTemplates = TypeVar(
-        "_BeforeListResourceTemplates",
-        bound=Callable[
-            [Any, ListResourceTemplatesParams], MaybeAwaitable[ListResourceTemplatesParams | None]
-        ],
-    )
-    _AfterListResourceTemplates = TypeVar(
-        "_AfterListResourceTemplates",
-        bound=Callable[
-            [Any, ListResourceTemplatesParams, ListResourceTemplatesResults],
-            MaybeAwaitable[ListResourceTemplatesResults | None],
-        ],
-    )
-    _ErrorListResourceTemplates = TypeVar(
-        "_ErrorListResourceTemplates",
-        bound=Callable[[Any, ListResourceTemplatesParams, BaseException], MaybeAwaitable[None]],
-    )
-    ListResourcesParams: TypeAlias = common.PaginatedRequestParams
-    ListResourcesResults: TypeAlias = common.ListResourcesResult
-    _BeforeListResources = TypeVar(
-        "_BeforeListResources",
-        bound=Callable[[Any, ListResourcesParams], MaybeAwaitable[ListResourcesParams | None]],
-    )
-    _AfterListResources = TypeVar(
-        "_AfterListResources",
-        bound=Callable[
-            [Any, ListResourcesParams, ListResourcesResults],
-            MaybeAwaitable[ListResourcesResults | None],
-        ],
-    )
-    _ErrorListResources = TypeVar(
-        "_ErrorListResources",
-        bound=Callable[[Any, ListResourcesParams, BaseException], MaybeAwaitable[None]],
-    )
-    ListTasksParams: TypeAlias = common.PaginatedRequestParams
-    ListTasksResults: TypeAlias = common.ListTasksResult
-    _BeforeListTasks = TypeVar(
-        "_BeforeListTasks",
-        bound=Callable[[Any, ListTasksParams], MaybeAwaitable[ListTasksParams | None]],
-    )
-    _AfterListTasks = TypeVar(
-        "_AfterListTasks",
-        bound=Callable[
-            [Any, ListTasksParams, ListTasksResults],
-            MaybeAwaitable[ListTasksResults | None],
-        ],
-    )
-    _ErrorListTasks = TypeVar(
-        "_ErrorListTasks",
-        bound=Callable[[Any, ListTasksParams, BaseException], MaybeAwaitable[None]],
-    )
-    ListToolsParams: TypeAlias = common.PaginatedRequestParams
-    ListToolsResults: TypeAlias = common.ListToolsResult
-    _BeforeListTools = TypeVar(
-        "_BeforeListTools",
-        bound=Callable[[Any, ListToolsParams], MaybeAwaitable[ListToolsParams | None]],
-    )
-    _AfterListTools = TypeVar(
-        "_AfterListTools",
-        bound=Callable[
-            [Any, ListToolsParams, ListToolsResults],
-            MaybeAwaitable[ListToolsResults | None],
-        ],
-    )
-    _ErrorListTools = TypeVar(
-        "_ErrorListTools",
-        bound=Callable[[Any, ListToolsParams, BaseException], MaybeAwaitable[None]],
-    )
-    PingParams: TypeAlias = common.RequestParams
-    PingResults: TypeAlias = common.EmptyResult
-    _BeforePing = TypeVar(
-        "_BeforePing",
-        bound=Callable[[Any, PingParams], MaybeAwaitable[PingParams | None]],
-    )
-    _AfterPing = TypeVar(
-        "_AfterPing",
-        bound=Callable[
-            [Any, PingParams, PingResults],
-            MaybeAwaitable[PingResults | None],
-        ],
-    )
-    _ErrorPing = TypeVar(
-        "_ErrorPing",
-        bound=Callable[[Any, PingParams, BaseException], MaybeAwaitable[None]],
-    )
-    ReadResourceParams: TypeAlias = common.ReadResourceRequestParams
-    ReadResourceResults: TypeAlias = common.ReadResourceResult | common.InputRequiredResult
-    _BeforeReadResource = TypeVar(
-        "_BeforeReadResource",
-        bound=Callable[[Any, ReadResourceParams], MaybeAwaitable[ReadResourceParams | None]],
-    )
-    _AfterReadResource = TypeVar(
-        "_AfterReadResource",
-        bound=Callable[
-            [Any, ReadResourceParams, ReadResourceResults],
-            MaybeAwaitable[ReadResourceResults | None],
-        ],
-    )
-    _ErrorReadResource = TypeVar(
-        "_ErrorReadResource",
-        bound=Callable[[Any, ReadResourceParams, BaseException], MaybeAwaitable[None]],
-    )
-    SetLevelParams: TypeAlias = common.SetLevelRequestParams
-    SetLevelResults: TypeAlias = common.EmptyResult
-    _BeforeSetLevel = TypeVar(
-        "_BeforeSetLevel",
-        bound=Callable[[Any, SetLevelParams], MaybeAwaitable[SetLevelParams | None]],
-    )
-    _AfterSetLevel = TypeVar(
-        "_AfterSetLevel",
-        bound=Callable[
-            [Any, SetLevelParams, SetLevelResults],
-            MaybeAwaitable[SetLevelResults | None],
-        ],
-    )
-    _ErrorSetLevel = TypeVar(
-        "_ErrorSetLevel",
-        bound=Callable[[Any, SetLevelParams, BaseException], MaybeAwaitable[None]],
-    )
-    SubscribeParams: TypeAlias = common.SubscribeRequestParams
-    SubscribeResults: TypeAlias = common.EmptyResult
-    _BeforeSubscribe = TypeVar(
-        "_BeforeSubscribe",
-        bound=Callable[[Any, SubscribeParams], MaybeAwaitable[SubscribeParams | None]],
-    )
-    _AfterSubscribe = TypeVar(
-        "_AfterSubscribe",
-        bound=Callable[
-            [Any, SubscribeParams, SubscribeResults],
-            MaybeAwaitable[SubscribeResults | None],
-        ],
-    )
-    _ErrorSubscribe = TypeVar(
-        "_ErrorSubscribe",
-        bound=Callable[[Any, SubscribeParams, BaseException], MaybeAwaitable[None]],
-    )
-    SubscriptionsListenParams: TypeAlias = common.SubscriptionsListenRequestParams
-    SubscriptionsListenResults: TypeAlias = common.SubscriptionsListenResult
-    _BeforeSubscriptionsListen = TypeVar(
-        "_BeforeSubscriptionsListen",
-        bound=Callable[
-            [Any, SubscriptionsListenParams], MaybeAwaitable[SubscriptionsListenParams | None]
-        ],
-    )
-    _AfterSubscriptionsListen = TypeVar(
-        "_AfterSubscriptionsListen",
-        bound=Callable[
-            [Any, SubscriptionsListenParams, SubscriptionsListenResults],
-            MaybeAwaitable[SubscriptionsListenResults | None],
-        ],
-    )
-    _ErrorSubscriptionsListen = TypeVar(
-        "_ErrorSubscriptionsListen",
-        bound=Callable[[Any, SubscriptionsListenParams, BaseException], MaybeAwaitable[None]],
-    )
-    UnsubscribeParams: TypeAlias = common.UnsubscribeRequestParams
-    UnsubscribeResults: TypeAlias = common.EmptyResult
-    _BeforeUnsubscribe = TypeVar(
-        "_BeforeUnsubscribe",
-        bound=Callable[[Any, UnsubscribeParams], MaybeAwaitable[UnsubscribeParams | None]],
-    )
-    _AfterUnsubscribe = TypeVar(
-        "_AfterUnsubscribe",
-        bound=Callable[
-            [Any, UnsubscribeParams, UnsubscribeResults],
-            MaybeAwaitable[UnsubscribeResults | None],
-        ],
-    )
-    _ErrorUnsubscribe = TypeVar(
-        "_ErrorUnsubscribe",
-        bound=Callable[[Any, UnsubscribeParams, BaseException], MaybeAwaitable[None]],
-    )
-    CreateMessageParams: TypeAlias = common.CreateMessageRequestParams
-    CreateMessageResults: TypeAlias = common.CreateMessageResult | common.CreateTaskResult
-    _BeforeCreateMessage = TypeVar(
-        "_BeforeCreateMessage",
-        bound=Callable[[Any, CreateMessageParams], MaybeAwaitable[CreateMessageParams | None]],
-    )
-    _AfterCreateMessage = TypeVar(
-        "_AfterCreateMessage",
-        bound=Callable[
-            [Any, CreateMessageParams, CreateMessageResults],
-            MaybeAwaitable[CreateMessageResults | None],
-        ],
-    )
-    _ErrorCreateMessage = TypeVar(
-        "_ErrorCreateMessage",
-        bound=Callable[[Any, CreateMessageParams, BaseException], MaybeAwaitable[None]],
-    )
-    ElicitParams: TypeAlias = common.ElicitRequestParams
-    ElicitResults: TypeAlias = common.ElicitResult | common.CreateTaskResult
-    _BeforeElicit = TypeVar(
-        "_BeforeElicit",
-        bound=Callable[[Any, ElicitParams], MaybeAwaitable[ElicitParams | None]],
-    )
-    _AfterElicit = TypeVar(
-        "_AfterElicit",
-        bound=Callable[
-            [Any, ElicitParams, ElicitResults],
-            MaybeAwaitable[ElicitResults | None],
-        ],
-    )
-    _ErrorElicit = TypeVar(
-        "_ErrorElicit",
-        bound=Callable[[Any, ElicitParams, BaseException], MaybeAwaitable[None]],
-    )
-    ListRootsParams: TypeAlias = common.RequestParams | common.ListRootsRequestParams
-    ListRootsResults: TypeAlias = common.ListRootsResult
-    _BeforeListRoots = TypeVar(
-        "_BeforeListRoots",
-        bound=Callable[[Any, ListRootsParams], MaybeAwaitable[ListRootsParams | None]],
-    )
-    _AfterListRoots = TypeVar(
-        "_AfterListRoots",
-        bound=Callable[
-            [Any, ListRootsParams, ListRootsResults],
-            MaybeAwaitable[ListRootsResults | None],
-        ],
-    )
-    _ErrorListRoots = TypeVar(
-        "_ErrorListRoots",
-        bound=Callable[[Any, ListRootsParams, BaseException], MaybeAwaitable[None]],
-    )
-
-    CancelledParams: TypeAlias = common.CancelledNotificationParams
-    _OnCancelled = TypeVar(
-        "_OnCancelled",
-        bound=Callable[[Any, CancelledParams], MaybeAwaitable[None]],
-    )
-    InitializedParams: TypeAlias = common.NotificationParams
-    _OnInitialized = TypeVar(
-        "_OnInitialized",
-        bound=Callable[[Any, InitializedParams], MaybeAwaitable[None]],
-    )
-    ProgressParams: TypeAlias = common.ProgressNotificationParams
-    _OnProgress = TypeVar(
-        "_OnProgress",
-        bound=Callable[[Any, ProgressParams], MaybeAwaitable[None]],
-    )
-    RootsListChangedParams: TypeAlias = common.NotificationParams
-    _OnRootsListChanged = TypeVar(
-        "_OnRootsListChanged",
-        bound=Callable[[Any, RootsListChangedParams], MaybeAwaitable[None]],
-    )
-    TaskStatusParams: TypeAlias = common.TaskStatusNotificationParams
-    _OnTaskStatus = TypeVar(
-        "_OnTaskStatus",
-        bound=Callable[[Any, TaskStatusParams], MaybeAwaitable[None]],
-    )
-    ElicitationCompleteParams: TypeAlias = common.ElicitationCompleteNotificationParams
-    _OnElicitationComplete = TypeVar(
-        "_OnElicitationComplete",
-        bound=Callable[[Any, ElicitationCompleteParams], MaybeAwaitable[None]],
-    )
-    LoggingMessageParams: TypeAlias = common.LoggingMessageNotificationParams
-    _OnLoggingMessage = TypeVar(
-        "_OnLoggingMessage",
-        bound=Callable[[Any, LoggingMessageParams], MaybeAwaitable[None]],
-    )
-    PromptListChangedParams: TypeAlias = common.NotificationParams
-    _OnPromptListChanged = TypeVar(
-        "_OnPromptListChanged",
-        bound=Callable[[Any, PromptListChangedParams], MaybeAwaitable[None]],
-    )
-    ResourceListChangedParams: TypeAlias = common.NotificationParams
-    _OnResourceListChanged = TypeVar(
-        "_OnResourceListChanged",
-        bound=Callable[[Any, ResourceListChangedParams], MaybeAwaitable[None]],
-    )
-    ResourceUpdatedParams: TypeAlias = common.ResourceUpdatedNotificationParams
-    _OnResourceUpdated = TypeVar(
-        "_OnResourceUpdated",
-        bound=Callable[[Any, ResourceUpdatedParams], MaybeAwaitable[None]],
-    )
-    SubscriptionsAcknowledgedParams: TypeAlias = common.SubscriptionsAcknowledgedNotificationParams
-    _OnSubscriptionsAcknowledged = TypeVar(
-        "_OnSubscriptionsAcknowledged",
-        bound=Callable[[Any, SubscriptionsAcknowledgedParams], MaybeAwaitable[None]],
-    )
-    ToolListChangedParams: TypeAlias = common.NotificationParams
-    _OnToolListChanged = TypeVar(
-        "_OnToolListChanged",
-        bound=Callable[[Any, ToolListChangedParams], MaybeAwaitable[None]],
-    )
 
 
 class ToServerHooks(HookSet):
@@ -473,193 +27,207 @@ class ToServerHooks(HookSet):
 
     def __init__(self, changed: Callable[[], None] = lambda: None) -> None:
         super().__init__(changed)
-        self.call_tool: HookPoint[CallToolParams, CallToolResults] = HookPoint(self, "tools/call")
-        self.cancel_task: HookPoint[CancelTaskParams, CancelTaskResults] = HookPoint(
-            self, "tasks/cancel"
+        self.call_tool: HookPoint[hook_types.CallToolParams, hook_types.CallToolResults] = (
+            HookPoint(self, "tools/call")
         )
-        self.complete: HookPoint[CompleteParams, CompleteResults] = HookPoint(
+        self.cancel_task: HookPoint[hook_types.CancelTaskParams, hook_types.CancelTaskResults] = (
+            HookPoint(self, "tasks/cancel")
+        )
+        self.complete: HookPoint[hook_types.CompleteParams, hook_types.CompleteResults] = HookPoint(
             self, "completion/complete"
         )
-        self.discover: HookPoint[DiscoverParams, DiscoverResults] = HookPoint(
+        self.discover: HookPoint[hook_types.DiscoverParams, hook_types.DiscoverResults] = HookPoint(
             self, "server/discover"
         )
-        self.get_prompt: HookPoint[GetPromptParams, GetPromptResults] = HookPoint(
-            self, "prompts/get"
+        self.get_prompt: HookPoint[hook_types.GetPromptParams, hook_types.GetPromptResults] = (
+            HookPoint(self, "prompts/get")
         )
-        self.get_task: HookPoint[GetTaskParams, GetTaskResults] = HookPoint(self, "tasks/get")
-        self.get_task_payload: HookPoint[GetTaskPayloadParams, GetTaskPayloadResults] = HookPoint(
-            self, "tasks/result"
+        self.get_task: HookPoint[hook_types.GetTaskParams, hook_types.GetTaskResults] = HookPoint(
+            self, "tasks/get"
         )
-        self.initialize: HookPoint[InitializeParams, InitializeResults] = HookPoint(
-            self, "initialize"
+        self.get_task_payload: HookPoint[
+            hook_types.GetTaskPayloadParams, hook_types.GetTaskPayloadResults
+        ] = HookPoint(self, "tasks/result")
+        self.initialize: HookPoint[hook_types.InitializeParams, hook_types.InitializeResults] = (
+            HookPoint(self, "initialize")
         )
-        self.list_prompts: HookPoint[ListPromptsParams, ListPromptsResults] = HookPoint(
-            self, "prompts/list"
-        )
+        self.list_prompts: HookPoint[
+            hook_types.ListPromptsParams, hook_types.ListPromptsResults
+        ] = HookPoint(self, "prompts/list")
         self.list_resource_templates: HookPoint[
-            ListResourceTemplatesParams, ListResourceTemplatesResults
+            hook_types.ListResourceTemplatesParams, hook_types.ListResourceTemplatesResults
         ] = HookPoint(self, "resources/templates/list")
-        self.list_resources: HookPoint[ListResourcesParams, ListResourcesResults] = HookPoint(
-            self, "resources/list"
+        self.list_resources: HookPoint[
+            hook_types.ListResourcesParams, hook_types.ListResourcesResults
+        ] = HookPoint(self, "resources/list")
+        self.list_tasks: HookPoint[hook_types.ListTasksParams, hook_types.ListTasksResults] = (
+            HookPoint(self, "tasks/list")
         )
-        self.list_tasks: HookPoint[ListTasksParams, ListTasksResults] = HookPoint(
-            self, "tasks/list"
+        self.list_tools: HookPoint[hook_types.ListToolsParams, hook_types.ListToolsResults] = (
+            HookPoint(self, "tools/list")
         )
-        self.list_tools: HookPoint[ListToolsParams, ListToolsResults] = HookPoint(
-            self, "tools/list"
+        self.ping: HookPoint[hook_types.PingParams, hook_types.PingResults] = HookPoint(
+            self, "ping"
         )
-        self.ping: HookPoint[PingParams, PingResults] = HookPoint(self, "ping")
-        self.read_resource: HookPoint[ReadResourceParams, ReadResourceResults] = HookPoint(
-            self, "resources/read"
+        self.read_resource: HookPoint[
+            hook_types.ReadResourceParams, hook_types.ReadResourceResults
+        ] = HookPoint(self, "resources/read")
+        self.set_level: HookPoint[hook_types.SetLevelParams, hook_types.SetLevelResults] = (
+            HookPoint(self, "logging/setLevel")
         )
-        self.set_level: HookPoint[SetLevelParams, SetLevelResults] = HookPoint(
-            self, "logging/setLevel"
-        )
-        self.subscribe: HookPoint[SubscribeParams, SubscribeResults] = HookPoint(
-            self, "resources/subscribe"
+        self.subscribe: HookPoint[hook_types.SubscribeParams, hook_types.SubscribeResults] = (
+            HookPoint(self, "resources/subscribe")
         )
         self.subscriptions_listen: HookPoint[
-            SubscriptionsListenParams, SubscriptionsListenResults
+            hook_types.SubscriptionsListenParams, hook_types.SubscriptionsListenResults
         ] = HookPoint(self, "subscriptions/listen")
-        self.unsubscribe: HookPoint[UnsubscribeParams, UnsubscribeResults] = HookPoint(
-            self, "resources/unsubscribe"
+        self.unsubscribe: HookPoint[hook_types.UnsubscribeParams, hook_types.UnsubscribeResults] = (
+            HookPoint(self, "resources/unsubscribe")
         )
-        self.cancelled_notice: NoticePoint[CancelledParams] = NoticePoint(
+        self.cancelled_notice: NoticePoint[hook_types.CancelledParams] = NoticePoint(
             self, "notifications/cancelled"
         )
-        self.initialized_notice: NoticePoint[InitializedParams] = NoticePoint(
+        self.initialized_notice: NoticePoint[hook_types.InitializedParams] = NoticePoint(
             self, "notifications/initialized"
         )
-        self.progress_notice: NoticePoint[ProgressParams] = NoticePoint(
+        self.progress_notice: NoticePoint[hook_types.ProgressParams] = NoticePoint(
             self, "notifications/progress"
         )
-        self.roots_list_changed_notice: NoticePoint[RootsListChangedParams] = NoticePoint(
-            self, "notifications/roots/list_changed"
+        self.roots_list_changed_notice: NoticePoint[hook_types.RootsListChangedParams] = (
+            NoticePoint(self, "notifications/roots/list_changed")
         )
-        self.task_status_notice: NoticePoint[TaskStatusParams] = NoticePoint(
+        self.task_status_notice: NoticePoint[hook_types.TaskStatusParams] = NoticePoint(
             self, "notifications/tasks/status"
         )
 
-    def before_call_tool(self, hook: _BeforeCallTool) -> _BeforeCallTool:
+    def before_call_tool(self, hook: hook_types.BeforeCallTool) -> hook_types.BeforeCallTool:
         """Run `hook(ctx, params)` before tools/call. It may return other params."""
         return self.call_tool.add(self.call_tool.before, hook)
 
-    def after_call_tool(self, hook: _AfterCallTool) -> _AfterCallTool:
+    def after_call_tool(self, hook: hook_types.AfterCallTool) -> hook_types.AfterCallTool:
         """Run `hook(ctx, params, result)` after tools/call. It may return another result."""
         return self.call_tool.add(self.call_tool.after, hook)
 
-    def error_call_tool(self, hook: _ErrorCallTool) -> _ErrorCallTool:
+    def error_call_tool(self, hook: hook_types.ErrorCallTool) -> hook_types.ErrorCallTool:
         """Run `hook(ctx, params, error)` when tools/call fails or is cancelled."""
         return self.call_tool.add(self.call_tool.error, hook)
 
-    def before_cancel_task(self, hook: _BeforeCancelTask) -> _BeforeCancelTask:
+    def before_cancel_task(self, hook: hook_types.BeforeCancelTask) -> hook_types.BeforeCancelTask:
         """Run `hook(ctx, params)` before tasks/cancel. It may return other params."""
         return self.cancel_task.add(self.cancel_task.before, hook)
 
-    def after_cancel_task(self, hook: _AfterCancelTask) -> _AfterCancelTask:
+    def after_cancel_task(self, hook: hook_types.AfterCancelTask) -> hook_types.AfterCancelTask:
         """Run `hook(ctx, params, result)` after tasks/cancel. It may return another result."""
         return self.cancel_task.add(self.cancel_task.after, hook)
 
-    def error_cancel_task(self, hook: _ErrorCancelTask) -> _ErrorCancelTask:
+    def error_cancel_task(self, hook: hook_types.ErrorCancelTask) -> hook_types.ErrorCancelTask:
         """Run `hook(ctx, params, error)` when tasks/cancel fails or is cancelled."""
         return self.cancel_task.add(self.cancel_task.error, hook)
 
-    def before_complete(self, hook: _BeforeComplete) -> _BeforeComplete:
+    def before_complete(self, hook: hook_types.BeforeComplete) -> hook_types.BeforeComplete:
         """Run `hook(ctx, params)` before completion/complete. It may return other params."""
         return self.complete.add(self.complete.before, hook)
 
-    def after_complete(self, hook: _AfterComplete) -> _AfterComplete:
+    def after_complete(self, hook: hook_types.AfterComplete) -> hook_types.AfterComplete:
         """Run `hook(ctx, params, result)` after completion/complete.
 
         It may return another result.
         """
         return self.complete.add(self.complete.after, hook)
 
-    def error_complete(self, hook: _ErrorComplete) -> _ErrorComplete:
+    def error_complete(self, hook: hook_types.ErrorComplete) -> hook_types.ErrorComplete:
         """Run `hook(ctx, params, error)` when completion/complete fails or is cancelled."""
         return self.complete.add(self.complete.error, hook)
 
-    def before_discover(self, hook: _BeforeDiscover) -> _BeforeDiscover:
+    def before_discover(self, hook: hook_types.BeforeDiscover) -> hook_types.BeforeDiscover:
         """Run `hook(ctx, params)` before server/discover. It may return other params."""
         return self.discover.add(self.discover.before, hook)
 
-    def after_discover(self, hook: _AfterDiscover) -> _AfterDiscover:
+    def after_discover(self, hook: hook_types.AfterDiscover) -> hook_types.AfterDiscover:
         """Run `hook(ctx, params, result)` after server/discover. It may return another result."""
         return self.discover.add(self.discover.after, hook)
 
-    def error_discover(self, hook: _ErrorDiscover) -> _ErrorDiscover:
+    def error_discover(self, hook: hook_types.ErrorDiscover) -> hook_types.ErrorDiscover:
         """Run `hook(ctx, params, error)` when server/discover fails or is cancelled."""
         return self.discover.add(self.discover.error, hook)
 
-    def before_get_prompt(self, hook: _BeforeGetPrompt) -> _BeforeGetPrompt:
+    def before_get_prompt(self, hook: hook_types.BeforeGetPrompt) -> hook_types.BeforeGetPrompt:
         """Run `hook(ctx, params)` before prompts/get. It may return other params."""
         return self.get_prompt.add(self.get_prompt.before, hook)
 
-    def after_get_prompt(self, hook: _AfterGetPrompt) -> _AfterGetPrompt:
+    def after_get_prompt(self, hook: hook_types.AfterGetPrompt) -> hook_types.AfterGetPrompt:
         """Run `hook(ctx, params, result)` after prompts/get. It may return another result."""
         return self.get_prompt.add(self.get_prompt.after, hook)
 
-    def error_get_prompt(self, hook: _ErrorGetPrompt) -> _ErrorGetPrompt:
+    def error_get_prompt(self, hook: hook_types.ErrorGetPrompt) -> hook_types.ErrorGetPrompt:
         """Run `hook(ctx, params, error)` when prompts/get fails or is cancelled."""
         return self.get_prompt.add(self.get_prompt.error, hook)
 
-    def before_get_task(self, hook: _BeforeGetTask) -> _BeforeGetTask:
+    def before_get_task(self, hook: hook_types.BeforeGetTask) -> hook_types.BeforeGetTask:
         """Run `hook(ctx, params)` before tasks/get. It may return other params."""
         return self.get_task.add(self.get_task.before, hook)
 
-    def after_get_task(self, hook: _AfterGetTask) -> _AfterGetTask:
+    def after_get_task(self, hook: hook_types.AfterGetTask) -> hook_types.AfterGetTask:
         """Run `hook(ctx, params, result)` after tasks/get. It may return another result."""
         return self.get_task.add(self.get_task.after, hook)
 
-    def error_get_task(self, hook: _ErrorGetTask) -> _ErrorGetTask:
+    def error_get_task(self, hook: hook_types.ErrorGetTask) -> hook_types.ErrorGetTask:
         """Run `hook(ctx, params, error)` when tasks/get fails or is cancelled."""
         return self.get_task.add(self.get_task.error, hook)
 
-    def before_get_task_payload(self, hook: _BeforeGetTaskPayload) -> _BeforeGetTaskPayload:
+    def before_get_task_payload(
+        self, hook: hook_types.BeforeGetTaskPayload
+    ) -> hook_types.BeforeGetTaskPayload:
         """Run `hook(ctx, params)` before tasks/result. It may return other params."""
         return self.get_task_payload.add(self.get_task_payload.before, hook)
 
-    def after_get_task_payload(self, hook: _AfterGetTaskPayload) -> _AfterGetTaskPayload:
+    def after_get_task_payload(
+        self, hook: hook_types.AfterGetTaskPayload
+    ) -> hook_types.AfterGetTaskPayload:
         """Run `hook(ctx, params, result)` after tasks/result. It may return another result."""
         return self.get_task_payload.add(self.get_task_payload.after, hook)
 
-    def error_get_task_payload(self, hook: _ErrorGetTaskPayload) -> _ErrorGetTaskPayload:
+    def error_get_task_payload(
+        self, hook: hook_types.ErrorGetTaskPayload
+    ) -> hook_types.ErrorGetTaskPayload:
         """Run `hook(ctx, params, error)` when tasks/result fails or is cancelled."""
         return self.get_task_payload.add(self.get_task_payload.error, hook)
 
-    def before_initialize(self, hook: _BeforeInitialize) -> _BeforeInitialize:
+    def before_initialize(self, hook: hook_types.BeforeInitialize) -> hook_types.BeforeInitialize:
         """Run `hook(ctx, params)` before initialize. It may return other params."""
         return self.initialize.add(self.initialize.before, hook)
 
-    def after_initialize(self, hook: _AfterInitialize) -> _AfterInitialize:
+    def after_initialize(self, hook: hook_types.AfterInitialize) -> hook_types.AfterInitialize:
         """Run `hook(ctx, params, result)` after initialize. It may return another result."""
         return self.initialize.add(self.initialize.after, hook)
 
-    def error_initialize(self, hook: _ErrorInitialize) -> _ErrorInitialize:
+    def error_initialize(self, hook: hook_types.ErrorInitialize) -> hook_types.ErrorInitialize:
         """Run `hook(ctx, params, error)` when initialize fails or is cancelled."""
         return self.initialize.add(self.initialize.error, hook)
 
-    def before_list_prompts(self, hook: _BeforeListPrompts) -> _BeforeListPrompts:
+    def before_list_prompts(
+        self, hook: hook_types.BeforeListPrompts
+    ) -> hook_types.BeforeListPrompts:
         """Run `hook(ctx, params)` before prompts/list. It may return other params."""
         return self.list_prompts.add(self.list_prompts.before, hook)
 
-    def after_list_prompts(self, hook: _AfterListPrompts) -> _AfterListPrompts:
+    def after_list_prompts(self, hook: hook_types.AfterListPrompts) -> hook_types.AfterListPrompts:
         """Run `hook(ctx, params, result)` after prompts/list. It may return another result."""
         return self.list_prompts.add(self.list_prompts.after, hook)
 
-    def error_list_prompts(self, hook: _ErrorListPrompts) -> _ErrorListPrompts:
+    def error_list_prompts(self, hook: hook_types.ErrorListPrompts) -> hook_types.ErrorListPrompts:
         """Run `hook(ctx, params, error)` when prompts/list fails or is cancelled."""
         return self.list_prompts.add(self.list_prompts.error, hook)
 
     def before_list_resource_templates(
-        self, hook: _BeforeListResourceTemplates
-    ) -> _BeforeListResourceTemplates:
+        self, hook: hook_types.BeforeListResourceTemplates
+    ) -> hook_types.BeforeListResourceTemplates:
         """Run `hook(ctx, params)` before resources/templates/list. It may return other params."""
         return self.list_resource_templates.add(self.list_resource_templates.before, hook)
 
     def after_list_resource_templates(
-        self, hook: _AfterListResourceTemplates
-    ) -> _AfterListResourceTemplates:
+        self, hook: hook_types.AfterListResourceTemplates
+    ) -> hook_types.AfterListResourceTemplates:
         """Run `hook(ctx, params, result)` after resources/templates/list.
 
         It may return another result.
@@ -667,107 +235,119 @@ class ToServerHooks(HookSet):
         return self.list_resource_templates.add(self.list_resource_templates.after, hook)
 
     def error_list_resource_templates(
-        self, hook: _ErrorListResourceTemplates
-    ) -> _ErrorListResourceTemplates:
+        self, hook: hook_types.ErrorListResourceTemplates
+    ) -> hook_types.ErrorListResourceTemplates:
         """Run `hook(ctx, params, error)` when resources/templates/list fails or is cancelled."""
         return self.list_resource_templates.add(self.list_resource_templates.error, hook)
 
-    def before_list_resources(self, hook: _BeforeListResources) -> _BeforeListResources:
+    def before_list_resources(
+        self, hook: hook_types.BeforeListResources
+    ) -> hook_types.BeforeListResources:
         """Run `hook(ctx, params)` before resources/list. It may return other params."""
         return self.list_resources.add(self.list_resources.before, hook)
 
-    def after_list_resources(self, hook: _AfterListResources) -> _AfterListResources:
+    def after_list_resources(
+        self, hook: hook_types.AfterListResources
+    ) -> hook_types.AfterListResources:
         """Run `hook(ctx, params, result)` after resources/list. It may return another result."""
         return self.list_resources.add(self.list_resources.after, hook)
 
-    def error_list_resources(self, hook: _ErrorListResources) -> _ErrorListResources:
+    def error_list_resources(
+        self, hook: hook_types.ErrorListResources
+    ) -> hook_types.ErrorListResources:
         """Run `hook(ctx, params, error)` when resources/list fails or is cancelled."""
         return self.list_resources.add(self.list_resources.error, hook)
 
-    def before_list_tasks(self, hook: _BeforeListTasks) -> _BeforeListTasks:
+    def before_list_tasks(self, hook: hook_types.BeforeListTasks) -> hook_types.BeforeListTasks:
         """Run `hook(ctx, params)` before tasks/list. It may return other params."""
         return self.list_tasks.add(self.list_tasks.before, hook)
 
-    def after_list_tasks(self, hook: _AfterListTasks) -> _AfterListTasks:
+    def after_list_tasks(self, hook: hook_types.AfterListTasks) -> hook_types.AfterListTasks:
         """Run `hook(ctx, params, result)` after tasks/list. It may return another result."""
         return self.list_tasks.add(self.list_tasks.after, hook)
 
-    def error_list_tasks(self, hook: _ErrorListTasks) -> _ErrorListTasks:
+    def error_list_tasks(self, hook: hook_types.ErrorListTasks) -> hook_types.ErrorListTasks:
         """Run `hook(ctx, params, error)` when tasks/list fails or is cancelled."""
         return self.list_tasks.add(self.list_tasks.error, hook)
 
-    def before_list_tools(self, hook: _BeforeListTools) -> _BeforeListTools:
+    def before_list_tools(self, hook: hook_types.BeforeListTools) -> hook_types.BeforeListTools:
         """Run `hook(ctx, params)` before tools/list. It may return other params."""
         return self.list_tools.add(self.list_tools.before, hook)
 
-    def after_list_tools(self, hook: _AfterListTools) -> _AfterListTools:
+    def after_list_tools(self, hook: hook_types.AfterListTools) -> hook_types.AfterListTools:
         """Run `hook(ctx, params, result)` after tools/list. It may return another result."""
         return self.list_tools.add(self.list_tools.after, hook)
 
-    def error_list_tools(self, hook: _ErrorListTools) -> _ErrorListTools:
+    def error_list_tools(self, hook: hook_types.ErrorListTools) -> hook_types.ErrorListTools:
         """Run `hook(ctx, params, error)` when tools/list fails or is cancelled."""
         return self.list_tools.add(self.list_tools.error, hook)
 
-    def before_ping(self, hook: _BeforePing) -> _BeforePing:
+    def before_ping(self, hook: hook_types.BeforePing) -> hook_types.BeforePing:
         """Run `hook(ctx, params)` before ping. It may return other params."""
         return self.ping.add(self.ping.before, hook)
 
-    def after_ping(self, hook: _AfterPing) -> _AfterPing:
+    def after_ping(self, hook: hook_types.AfterPing) -> hook_types.AfterPing:
         """Run `hook(ctx, params, result)` after ping. It may return another result."""
         return self.ping.add(self.ping.after, hook)
 
-    def error_ping(self, hook: _ErrorPing) -> _ErrorPing:
+    def error_ping(self, hook: hook_types.ErrorPing) -> hook_types.ErrorPing:
         """Run `hook(ctx, params, error)` when ping fails or is cancelled."""
         return self.ping.add(self.ping.error, hook)
 
-    def before_read_resource(self, hook: _BeforeReadResource) -> _BeforeReadResource:
+    def before_read_resource(
+        self, hook: hook_types.BeforeReadResource
+    ) -> hook_types.BeforeReadResource:
         """Run `hook(ctx, params)` before resources/read. It may return other params."""
         return self.read_resource.add(self.read_resource.before, hook)
 
-    def after_read_resource(self, hook: _AfterReadResource) -> _AfterReadResource:
+    def after_read_resource(
+        self, hook: hook_types.AfterReadResource
+    ) -> hook_types.AfterReadResource:
         """Run `hook(ctx, params, result)` after resources/read. It may return another result."""
         return self.read_resource.add(self.read_resource.after, hook)
 
-    def error_read_resource(self, hook: _ErrorReadResource) -> _ErrorReadResource:
+    def error_read_resource(
+        self, hook: hook_types.ErrorReadResource
+    ) -> hook_types.ErrorReadResource:
         """Run `hook(ctx, params, error)` when resources/read fails or is cancelled."""
         return self.read_resource.add(self.read_resource.error, hook)
 
-    def before_set_level(self, hook: _BeforeSetLevel) -> _BeforeSetLevel:
+    def before_set_level(self, hook: hook_types.BeforeSetLevel) -> hook_types.BeforeSetLevel:
         """Run `hook(ctx, params)` before logging/setLevel. It may return other params."""
         return self.set_level.add(self.set_level.before, hook)
 
-    def after_set_level(self, hook: _AfterSetLevel) -> _AfterSetLevel:
+    def after_set_level(self, hook: hook_types.AfterSetLevel) -> hook_types.AfterSetLevel:
         """Run `hook(ctx, params, result)` after logging/setLevel. It may return another result."""
         return self.set_level.add(self.set_level.after, hook)
 
-    def error_set_level(self, hook: _ErrorSetLevel) -> _ErrorSetLevel:
+    def error_set_level(self, hook: hook_types.ErrorSetLevel) -> hook_types.ErrorSetLevel:
         """Run `hook(ctx, params, error)` when logging/setLevel fails or is cancelled."""
         return self.set_level.add(self.set_level.error, hook)
 
-    def before_subscribe(self, hook: _BeforeSubscribe) -> _BeforeSubscribe:
+    def before_subscribe(self, hook: hook_types.BeforeSubscribe) -> hook_types.BeforeSubscribe:
         """Run `hook(ctx, params)` before resources/subscribe. It may return other params."""
         return self.subscribe.add(self.subscribe.before, hook)
 
-    def after_subscribe(self, hook: _AfterSubscribe) -> _AfterSubscribe:
+    def after_subscribe(self, hook: hook_types.AfterSubscribe) -> hook_types.AfterSubscribe:
         """Run `hook(ctx, params, result)` after resources/subscribe.
 
         It may return another result.
         """
         return self.subscribe.add(self.subscribe.after, hook)
 
-    def error_subscribe(self, hook: _ErrorSubscribe) -> _ErrorSubscribe:
+    def error_subscribe(self, hook: hook_types.ErrorSubscribe) -> hook_types.ErrorSubscribe:
         """Run `hook(ctx, params, error)` when resources/subscribe fails or is cancelled."""
         return self.subscribe.add(self.subscribe.error, hook)
 
     def before_subscriptions_listen(
-        self, hook: _BeforeSubscriptionsListen
-    ) -> _BeforeSubscriptionsListen:
+        self, hook: hook_types.BeforeSubscriptionsListen
+    ) -> hook_types.BeforeSubscriptionsListen:
         """Run `hook(ctx, params)` before subscriptions/listen. It may return other params."""
         return self.subscriptions_listen.add(self.subscriptions_listen.before, hook)
 
     def after_subscriptions_listen(
-        self, hook: _AfterSubscriptionsListen
-    ) -> _AfterSubscriptionsListen:
+        self, hook: hook_types.AfterSubscriptionsListen
+    ) -> hook_types.AfterSubscriptionsListen:
         """Run `hook(ctx, params, result)` after subscriptions/listen.
 
         It may return another result.
@@ -775,43 +355,47 @@ class ToServerHooks(HookSet):
         return self.subscriptions_listen.add(self.subscriptions_listen.after, hook)
 
     def error_subscriptions_listen(
-        self, hook: _ErrorSubscriptionsListen
-    ) -> _ErrorSubscriptionsListen:
+        self, hook: hook_types.ErrorSubscriptionsListen
+    ) -> hook_types.ErrorSubscriptionsListen:
         """Run `hook(ctx, params, error)` when subscriptions/listen fails or is cancelled."""
         return self.subscriptions_listen.add(self.subscriptions_listen.error, hook)
 
-    def before_unsubscribe(self, hook: _BeforeUnsubscribe) -> _BeforeUnsubscribe:
+    def before_unsubscribe(
+        self, hook: hook_types.BeforeUnsubscribe
+    ) -> hook_types.BeforeUnsubscribe:
         """Run `hook(ctx, params)` before resources/unsubscribe. It may return other params."""
         return self.unsubscribe.add(self.unsubscribe.before, hook)
 
-    def after_unsubscribe(self, hook: _AfterUnsubscribe) -> _AfterUnsubscribe:
+    def after_unsubscribe(self, hook: hook_types.AfterUnsubscribe) -> hook_types.AfterUnsubscribe:
         """Run `hook(ctx, params, result)` after resources/unsubscribe.
 
         It may return another result.
         """
         return self.unsubscribe.add(self.unsubscribe.after, hook)
 
-    def error_unsubscribe(self, hook: _ErrorUnsubscribe) -> _ErrorUnsubscribe:
+    def error_unsubscribe(self, hook: hook_types.ErrorUnsubscribe) -> hook_types.ErrorUnsubscribe:
         """Run `hook(ctx, params, error)` when resources/unsubscribe fails or is cancelled."""
         return self.unsubscribe.add(self.unsubscribe.error, hook)
 
-    def on_cancelled(self, hook: _OnCancelled) -> _OnCancelled:
+    def on_cancelled(self, hook: hook_types.OnCancelled) -> hook_types.OnCancelled:
         """Run `hook(ctx, params)` on notifications/cancelled."""
         return self.cancelled_notice.add(hook)
 
-    def on_initialized(self, hook: _OnInitialized) -> _OnInitialized:
+    def on_initialized(self, hook: hook_types.OnInitialized) -> hook_types.OnInitialized:
         """Run `hook(ctx, params)` on notifications/initialized."""
         return self.initialized_notice.add(hook)
 
-    def on_progress(self, hook: _OnProgress) -> _OnProgress:
+    def on_progress(self, hook: hook_types.OnProgress) -> hook_types.OnProgress:
         """Run `hook(ctx, params)` on notifications/progress."""
         return self.progress_notice.add(hook)
 
-    def on_roots_list_changed(self, hook: _OnRootsListChanged) -> _OnRootsListChanged:
+    def on_roots_list_changed(
+        self, hook: hook_types.OnRootsListChanged
+    ) -> hook_types.OnRootsListChanged:
         """Run `hook(ctx, params)` on notifications/roots/list_changed."""
         return self.roots_list_changed_notice.add(hook)
 
-    def on_task_status(self, hook: _OnTaskStatus) -> _OnTaskStatus:
+    def on_task_status(self, hook: hook_types.OnTaskStatus) -> hook_types.OnTaskStatus:
         """Run `hook(ctx, params)` on notifications/tasks/status."""
         return self.task_status_notice.add(hook)
 
@@ -821,196 +405,224 @@ class ToClientHooks(HookSet):
 
     def __init__(self, changed: Callable[[], None] = lambda: None) -> None:
         super().__init__(changed)
-        self.cancel_task: HookPoint[CancelTaskParams, CancelTaskResults] = HookPoint(
-            self, "tasks/cancel"
+        self.cancel_task: HookPoint[hook_types.CancelTaskParams, hook_types.CancelTaskResults] = (
+            HookPoint(self, "tasks/cancel")
         )
-        self.create_message: HookPoint[CreateMessageParams, CreateMessageResults] = HookPoint(
-            self, "sampling/createMessage"
+        self.create_message: HookPoint[
+            hook_types.CreateMessageParams, hook_types.CreateMessageResults
+        ] = HookPoint(self, "sampling/createMessage")
+        self.elicit: HookPoint[hook_types.ElicitParams, hook_types.ElicitResults] = HookPoint(
+            self, "elicitation/create"
         )
-        self.elicit: HookPoint[ElicitParams, ElicitResults] = HookPoint(self, "elicitation/create")
-        self.get_task: HookPoint[GetTaskParams, GetTaskResults] = HookPoint(self, "tasks/get")
-        self.get_task_payload: HookPoint[GetTaskPayloadParams, GetTaskPayloadResults] = HookPoint(
-            self, "tasks/result"
+        self.get_task: HookPoint[hook_types.GetTaskParams, hook_types.GetTaskResults] = HookPoint(
+            self, "tasks/get"
         )
-        self.list_roots: HookPoint[ListRootsParams, ListRootsResults] = HookPoint(
-            self, "roots/list"
+        self.get_task_payload: HookPoint[
+            hook_types.GetTaskPayloadParams, hook_types.GetTaskPayloadResults
+        ] = HookPoint(self, "tasks/result")
+        self.list_roots: HookPoint[hook_types.ListRootsParams, hook_types.ListRootsResults] = (
+            HookPoint(self, "roots/list")
         )
-        self.list_tasks: HookPoint[ListTasksParams, ListTasksResults] = HookPoint(
-            self, "tasks/list"
+        self.list_tasks: HookPoint[hook_types.ListTasksParams, hook_types.ListTasksResults] = (
+            HookPoint(self, "tasks/list")
         )
-        self.ping: HookPoint[PingParams, PingResults] = HookPoint(self, "ping")
-        self.cancelled_notice: NoticePoint[CancelledParams] = NoticePoint(
+        self.ping: HookPoint[hook_types.PingParams, hook_types.PingResults] = HookPoint(
+            self, "ping"
+        )
+        self.cancelled_notice: NoticePoint[hook_types.CancelledParams] = NoticePoint(
             self, "notifications/cancelled"
         )
-        self.elicitation_complete_notice: NoticePoint[ElicitationCompleteParams] = NoticePoint(
-            self, "notifications/elicitation/complete"
+        self.elicitation_complete_notice: NoticePoint[hook_types.ElicitationCompleteParams] = (
+            NoticePoint(self, "notifications/elicitation/complete")
         )
-        self.logging_message_notice: NoticePoint[LoggingMessageParams] = NoticePoint(
+        self.logging_message_notice: NoticePoint[hook_types.LoggingMessageParams] = NoticePoint(
             self, "notifications/message"
         )
-        self.progress_notice: NoticePoint[ProgressParams] = NoticePoint(
+        self.progress_notice: NoticePoint[hook_types.ProgressParams] = NoticePoint(
             self, "notifications/progress"
         )
-        self.prompt_list_changed_notice: NoticePoint[PromptListChangedParams] = NoticePoint(
-            self, "notifications/prompts/list_changed"
+        self.prompt_list_changed_notice: NoticePoint[hook_types.PromptListChangedParams] = (
+            NoticePoint(self, "notifications/prompts/list_changed")
         )
-        self.resource_list_changed_notice: NoticePoint[ResourceListChangedParams] = NoticePoint(
-            self, "notifications/resources/list_changed"
+        self.resource_list_changed_notice: NoticePoint[hook_types.ResourceListChangedParams] = (
+            NoticePoint(self, "notifications/resources/list_changed")
         )
-        self.resource_updated_notice: NoticePoint[ResourceUpdatedParams] = NoticePoint(
+        self.resource_updated_notice: NoticePoint[hook_types.ResourceUpdatedParams] = NoticePoint(
             self, "notifications/resources/updated"
         )
-        self.subscriptions_acknowledged_notice: NoticePoint[SubscriptionsAcknowledgedParams] = (
-            NoticePoint(self, "notifications/subscriptions/acknowledged")
-        )
-        self.task_status_notice: NoticePoint[TaskStatusParams] = NoticePoint(
+        self.subscriptions_acknowledged_notice: NoticePoint[
+            hook_types.SubscriptionsAcknowledgedParams
+        ] = NoticePoint(self, "notifications/subscriptions/acknowledged")
+        self.task_status_notice: NoticePoint[hook_types.TaskStatusParams] = NoticePoint(
             self, "notifications/tasks/status"
         )
-        self.tool_list_changed_notice: NoticePoint[ToolListChangedParams] = NoticePoint(
+        self.tool_list_changed_notice: NoticePoint[hook_types.ToolListChangedParams] = NoticePoint(
             self, "notifications/tools/list_changed"
         )
 
-    def before_cancel_task(self, hook: _BeforeCancelTask) -> _BeforeCancelTask:
+    def before_cancel_task(self, hook: hook_types.BeforeCancelTask) -> hook_types.BeforeCancelTask:
         """Run `hook(ctx, params)` before tasks/cancel. It may return other params."""
         return self.cancel_task.add(self.cancel_task.before, hook)
 
-    def after_cancel_task(self, hook: _AfterCancelTask) -> _AfterCancelTask:
+    def after_cancel_task(self, hook: hook_types.AfterCancelTask) -> hook_types.AfterCancelTask:
         """Run `hook(ctx, params, result)` after tasks/cancel. It may return another result."""
         return self.cancel_task.add(self.cancel_task.after, hook)
 
-    def error_cancel_task(self, hook: _ErrorCancelTask) -> _ErrorCancelTask:
+    def error_cancel_task(self, hook: hook_types.ErrorCancelTask) -> hook_types.ErrorCancelTask:
         """Run `hook(ctx, params, error)` when tasks/cancel fails or is cancelled."""
         return self.cancel_task.add(self.cancel_task.error, hook)
 
-    def before_create_message(self, hook: _BeforeCreateMessage) -> _BeforeCreateMessage:
+    def before_create_message(
+        self, hook: hook_types.BeforeCreateMessage
+    ) -> hook_types.BeforeCreateMessage:
         """Run `hook(ctx, params)` before sampling/createMessage. It may return other params."""
         return self.create_message.add(self.create_message.before, hook)
 
-    def after_create_message(self, hook: _AfterCreateMessage) -> _AfterCreateMessage:
+    def after_create_message(
+        self, hook: hook_types.AfterCreateMessage
+    ) -> hook_types.AfterCreateMessage:
         """Run `hook(ctx, params, result)` after sampling/createMessage.
 
         It may return another result.
         """
         return self.create_message.add(self.create_message.after, hook)
 
-    def error_create_message(self, hook: _ErrorCreateMessage) -> _ErrorCreateMessage:
+    def error_create_message(
+        self, hook: hook_types.ErrorCreateMessage
+    ) -> hook_types.ErrorCreateMessage:
         """Run `hook(ctx, params, error)` when sampling/createMessage fails or is cancelled."""
         return self.create_message.add(self.create_message.error, hook)
 
-    def before_elicit(self, hook: _BeforeElicit) -> _BeforeElicit:
+    def before_elicit(self, hook: hook_types.BeforeElicit) -> hook_types.BeforeElicit:
         """Run `hook(ctx, params)` before elicitation/create. It may return other params."""
         return self.elicit.add(self.elicit.before, hook)
 
-    def after_elicit(self, hook: _AfterElicit) -> _AfterElicit:
+    def after_elicit(self, hook: hook_types.AfterElicit) -> hook_types.AfterElicit:
         """Run `hook(ctx, params, result)` after elicitation/create.
 
         It may return another result.
         """
         return self.elicit.add(self.elicit.after, hook)
 
-    def error_elicit(self, hook: _ErrorElicit) -> _ErrorElicit:
+    def error_elicit(self, hook: hook_types.ErrorElicit) -> hook_types.ErrorElicit:
         """Run `hook(ctx, params, error)` when elicitation/create fails or is cancelled."""
         return self.elicit.add(self.elicit.error, hook)
 
-    def before_get_task(self, hook: _BeforeGetTask) -> _BeforeGetTask:
+    def before_get_task(self, hook: hook_types.BeforeGetTask) -> hook_types.BeforeGetTask:
         """Run `hook(ctx, params)` before tasks/get. It may return other params."""
         return self.get_task.add(self.get_task.before, hook)
 
-    def after_get_task(self, hook: _AfterGetTask) -> _AfterGetTask:
+    def after_get_task(self, hook: hook_types.AfterGetTask) -> hook_types.AfterGetTask:
         """Run `hook(ctx, params, result)` after tasks/get. It may return another result."""
         return self.get_task.add(self.get_task.after, hook)
 
-    def error_get_task(self, hook: _ErrorGetTask) -> _ErrorGetTask:
+    def error_get_task(self, hook: hook_types.ErrorGetTask) -> hook_types.ErrorGetTask:
         """Run `hook(ctx, params, error)` when tasks/get fails or is cancelled."""
         return self.get_task.add(self.get_task.error, hook)
 
-    def before_get_task_payload(self, hook: _BeforeGetTaskPayload) -> _BeforeGetTaskPayload:
+    def before_get_task_payload(
+        self, hook: hook_types.BeforeGetTaskPayload
+    ) -> hook_types.BeforeGetTaskPayload:
         """Run `hook(ctx, params)` before tasks/result. It may return other params."""
         return self.get_task_payload.add(self.get_task_payload.before, hook)
 
-    def after_get_task_payload(self, hook: _AfterGetTaskPayload) -> _AfterGetTaskPayload:
+    def after_get_task_payload(
+        self, hook: hook_types.AfterGetTaskPayload
+    ) -> hook_types.AfterGetTaskPayload:
         """Run `hook(ctx, params, result)` after tasks/result. It may return another result."""
         return self.get_task_payload.add(self.get_task_payload.after, hook)
 
-    def error_get_task_payload(self, hook: _ErrorGetTaskPayload) -> _ErrorGetTaskPayload:
+    def error_get_task_payload(
+        self, hook: hook_types.ErrorGetTaskPayload
+    ) -> hook_types.ErrorGetTaskPayload:
         """Run `hook(ctx, params, error)` when tasks/result fails or is cancelled."""
         return self.get_task_payload.add(self.get_task_payload.error, hook)
 
-    def before_list_roots(self, hook: _BeforeListRoots) -> _BeforeListRoots:
+    def before_list_roots(self, hook: hook_types.BeforeListRoots) -> hook_types.BeforeListRoots:
         """Run `hook(ctx, params)` before roots/list. It may return other params."""
         return self.list_roots.add(self.list_roots.before, hook)
 
-    def after_list_roots(self, hook: _AfterListRoots) -> _AfterListRoots:
+    def after_list_roots(self, hook: hook_types.AfterListRoots) -> hook_types.AfterListRoots:
         """Run `hook(ctx, params, result)` after roots/list. It may return another result."""
         return self.list_roots.add(self.list_roots.after, hook)
 
-    def error_list_roots(self, hook: _ErrorListRoots) -> _ErrorListRoots:
+    def error_list_roots(self, hook: hook_types.ErrorListRoots) -> hook_types.ErrorListRoots:
         """Run `hook(ctx, params, error)` when roots/list fails or is cancelled."""
         return self.list_roots.add(self.list_roots.error, hook)
 
-    def before_list_tasks(self, hook: _BeforeListTasks) -> _BeforeListTasks:
+    def before_list_tasks(self, hook: hook_types.BeforeListTasks) -> hook_types.BeforeListTasks:
         """Run `hook(ctx, params)` before tasks/list. It may return other params."""
         return self.list_tasks.add(self.list_tasks.before, hook)
 
-    def after_list_tasks(self, hook: _AfterListTasks) -> _AfterListTasks:
+    def after_list_tasks(self, hook: hook_types.AfterListTasks) -> hook_types.AfterListTasks:
         """Run `hook(ctx, params, result)` after tasks/list. It may return another result."""
         return self.list_tasks.add(self.list_tasks.after, hook)
 
-    def error_list_tasks(self, hook: _ErrorListTasks) -> _ErrorListTasks:
+    def error_list_tasks(self, hook: hook_types.ErrorListTasks) -> hook_types.ErrorListTasks:
         """Run `hook(ctx, params, error)` when tasks/list fails or is cancelled."""
         return self.list_tasks.add(self.list_tasks.error, hook)
 
-    def before_ping(self, hook: _BeforePing) -> _BeforePing:
+    def before_ping(self, hook: hook_types.BeforePing) -> hook_types.BeforePing:
         """Run `hook(ctx, params)` before ping. It may return other params."""
         return self.ping.add(self.ping.before, hook)
 
-    def after_ping(self, hook: _AfterPing) -> _AfterPing:
+    def after_ping(self, hook: hook_types.AfterPing) -> hook_types.AfterPing:
         """Run `hook(ctx, params, result)` after ping. It may return another result."""
         return self.ping.add(self.ping.after, hook)
 
-    def error_ping(self, hook: _ErrorPing) -> _ErrorPing:
+    def error_ping(self, hook: hook_types.ErrorPing) -> hook_types.ErrorPing:
         """Run `hook(ctx, params, error)` when ping fails or is cancelled."""
         return self.ping.add(self.ping.error, hook)
 
-    def on_cancelled(self, hook: _OnCancelled) -> _OnCancelled:
+    def on_cancelled(self, hook: hook_types.OnCancelled) -> hook_types.OnCancelled:
         """Run `hook(ctx, params)` on notifications/cancelled."""
         return self.cancelled_notice.add(hook)
 
-    def on_elicitation_complete(self, hook: _OnElicitationComplete) -> _OnElicitationComplete:
+    def on_elicitation_complete(
+        self, hook: hook_types.OnElicitationComplete
+    ) -> hook_types.OnElicitationComplete:
         """Run `hook(ctx, params)` on notifications/elicitation/complete."""
         return self.elicitation_complete_notice.add(hook)
 
-    def on_logging_message(self, hook: _OnLoggingMessage) -> _OnLoggingMessage:
+    def on_logging_message(self, hook: hook_types.OnLoggingMessage) -> hook_types.OnLoggingMessage:
         """Run `hook(ctx, params)` on notifications/message."""
         return self.logging_message_notice.add(hook)
 
-    def on_progress(self, hook: _OnProgress) -> _OnProgress:
+    def on_progress(self, hook: hook_types.OnProgress) -> hook_types.OnProgress:
         """Run `hook(ctx, params)` on notifications/progress."""
         return self.progress_notice.add(hook)
 
-    def on_prompt_list_changed(self, hook: _OnPromptListChanged) -> _OnPromptListChanged:
+    def on_prompt_list_changed(
+        self, hook: hook_types.OnPromptListChanged
+    ) -> hook_types.OnPromptListChanged:
         """Run `hook(ctx, params)` on notifications/prompts/list_changed."""
         return self.prompt_list_changed_notice.add(hook)
 
-    def on_resource_list_changed(self, hook: _OnResourceListChanged) -> _OnResourceListChanged:
+    def on_resource_list_changed(
+        self, hook: hook_types.OnResourceListChanged
+    ) -> hook_types.OnResourceListChanged:
         """Run `hook(ctx, params)` on notifications/resources/list_changed."""
         return self.resource_list_changed_notice.add(hook)
 
-    def on_resource_updated(self, hook: _OnResourceUpdated) -> _OnResourceUpdated:
+    def on_resource_updated(
+        self, hook: hook_types.OnResourceUpdated
+    ) -> hook_types.OnResourceUpdated:
         """Run `hook(ctx, params)` on notifications/resources/updated."""
         return self.resource_updated_notice.add(hook)
 
     def on_subscriptions_acknowledged(
-        self, hook: _OnSubscriptionsAcknowledged
-    ) -> _OnSubscriptionsAcknowledged:
+        self, hook: hook_types.OnSubscriptionsAcknowledged
+    ) -> hook_types.OnSubscriptionsAcknowledged:
         """Run `hook(ctx, params)` on notifications/subscriptions/acknowledged."""
         return self.subscriptions_acknowledged_notice.add(hook)
 
-    def on_task_status(self, hook: _OnTaskStatus) -> _OnTaskStatus:
+    def on_task_status(self, hook: hook_types.OnTaskStatus) -> hook_types.OnTaskStatus:
         """Run `hook(ctx, params)` on notifications/tasks/status."""
         return self.task_status_notice.add(hook)
 
-    def on_tool_list_changed(self, hook: _OnToolListChanged) -> _OnToolListChanged:
+    def on_tool_list_changed(
+        self, hook: hook_types.OnToolListChanged
+    ) -> hook_types.OnToolListChanged:
         """Run `hook(ctx, params)` on notifications/tools/list_changed."""
         return self.tool_list_changed_notice.add(hook)
 

@@ -17,78 +17,175 @@ class ErrorCodes(Struct, frozen=True, kw_only=True):
     """JSON-RPC error codes of one revision; None if the revision does not define the error."""
 
     parse_error: int
+    """The message is not valid JSON."""
     invalid_request: int
+    """Valid JSON, but not a JSON-RPC message."""
     method_not_found: int
+    """The receiver has no such method, or has not declared its capability."""
     invalid_params: int
+    """Params of another shape, or that name a tool, prompt or cursor nobody has."""
     internal_error: int
+    """The receiver failed for a reason of its own."""
     resource_not_found: int
+    """`resources/read` of a URI that the server does not have."""
     user_rejected: int | None
+    """The user declined a sampling request."""
     url_elicitation_required: int | None
+    """The user has to visit web pages before the request can succeed."""
     header_mismatch: int | None
+    """HTTP headers are missing or malformed, or contradict the body."""
     missing_required_client_capability: int | None
+    """The request needs a feature that its client has not declared."""
     unsupported_protocol_version: int | None
+    """The server does not support the revision of the request."""
 
 
 class Profile(Struct, frozen=True, kw_only=True, weakref=True):
-    """Facts of one revision: methods, error codes and rules stated in the specification."""
+    """Facts of one revision: its methods, its error codes, and rules that only prose states.
+
+    A method, header or key is None where the revision has none.
+    """
+
+    # --- Revision ---
 
     revision: str
+    """Protocol version on the wire, such as `2025-11-25`."""
     spec: str
+    """Address of the specification."""
     module: str
+    """Full name of the Python module with the types."""
     methods: Mapping[str, Method[Any, Any]]
+    """Requests and notifications of both sides, by name, such as `tools/call`."""
     errors: ErrorCodes
-    http_status: Mapping[int, int]
-    handshake: Method[Any, Any] | None
-    initialized: Method[Any, Any] | None
-    discover: Method[Any, Any] | None
-    ping: Method[Any, Any] | None
-    cancelled: Method[Any, Any] | None
-    progress: Method[Any, Any] | None
-    log: Method[Any, Any] | None
-    listen: Method[Any, Any] | None
-    subscription_acknowledged: Method[Any, Any] | None
-    tools_changed: Method[Any, Any] | None
-    prompts_changed: Method[Any, Any] | None
-    resources_changed: Method[Any, Any] | None
-    resource_updated: Method[Any, Any] | None
-    roots_changed: Method[Any, Any] | None
-    elicit: Method[Any, Any] | None
-    create_message: Method[Any, Any] | None
-    list_roots: Method[Any, Any] | None
-    elicitation_complete: Method[Any, Any] | None
-    call_tool: Method[Any, Any] | None
-    task_status: Method[Any, Any] | None
+    """JSON-RPC error codes."""
+
+    # --- Lifecycle ---
+
     lifecycle: Literal["initialize", "per_request"]
+    """Opened by a handshake (`initialize`), or each request names its revision and capabilities."""
+    handshake: Method[Any, Any] | None
+    """`initialize`, the request that opens a connection."""
+    initialized: Method[Any, Any] | None
+    """Notification of the client that ends the handshake."""
+    discover: Method[Any, Any] | None
+    """`server/discover`, the request for the revisions and capabilities of a server."""
+    ping: Method[Any, Any] | None
+    """Request that checks that the peer answers, also during the handshake."""
     allows_batches: bool
-    asks_client: Literal["server_request", "input_required"]
-    http_transport: Literal["sse_pair", "streamable"]
-    session_header: str | None
-    version_header: str | None
-    version_header_required: bool
-    assumed_without_version_header: bool
-    method_header: str | None
-    name_header: str | None
-    param_header_prefix: str | None
-    get_stream: bool
-    resumes_streams: bool
-    primes_streams: bool
-    stream_drop_cancels: bool
-    bad_arguments: Literal["protocol_error", "tool_error"]
-    resource_not_found_code: int
-    unknown_method_status: int
-    cache_hints: bool
-    structured_content: Literal["none", "object", "any"]
-    protocol_version_key: str | None
-    client_capabilities_key: str | None
-    client_info_key: str | None
-    log_level_key: str | None
-    server_info_key: str | None
-    subscription_id_key: str | None
-    progress_token_key: str
-    progress_message: bool
-    url_elicitation: Literal["none", "mode"]
-    declares_sampling_parts: bool
+    """True if a message may be a JSON array of requests, notifications and responses."""
     session_state: bool
-    tasks: Literal["none", "core", "extension"]
+    """True if a connection keeps state between requests, such as a session's log level."""
+
+    # --- HTTP ---
+
+    http_transport: Literal["sse_pair", "streamable"]
+    """One endpoint (`streamable`), or an SSE stream and an address to post to (`sse_pair`)."""
+    session_header: str | None
+    """Header with the session id; None: HTTP has no sessions."""
+    version_header: str | None
+    """Header with the revision of a request."""
+    version_header_required: bool
+    """True if a server refuses requests without that header."""
+    assumed_without_version_header: bool
+    """True if a request without that header is read as one of this revision."""
+    method_header: str | None
+    """Header that repeats the `method` of the body."""
+    name_header: str | None
+    """Header that repeats the tool, prompt or URI of the body."""
+    param_header_prefix: str | None
+    """Prefix of headers that repeat tool arguments marked with `x-mcp-header`."""
+    get_stream: bool
+    """True if a client may open an SSE stream with GET, for messages outside of requests."""
+    resumes_streams: bool
+    """True if a client may continue a broken stream with `Last-Event-ID`."""
+    primes_streams: bool
+    """True if a stream that can be resumed begins with an event without a message."""
+    stream_drop_cancels: bool
+    """True if a client cancels a request by closing its response stream."""
+    unknown_method_status: int
+    """HTTP status of the answer to a method that the server does not have."""
+    http_status: Mapping[int, int]
+    """HTTP statuses of errors that are not answered with 200, by JSON-RPC code."""
+
+    # --- Notifications ---
+
+    cancelled: Method[Any, Any] | None
+    """`notifications/cancelled`: the sender no longer wants a result."""
+    progress: Method[Any, Any] | None
+    """`notifications/progress`: the state of a request in flight."""
+    progress_message: bool
+    """True if a progress notification may carry a `message`."""
+    log: Method[Any, Any] | None
+    """`notifications/message`: a log message of the server."""
+    listen: Method[Any, Any] | None
+    """`subscriptions/listen`, the request for a stream of selected notifications."""
+    subscription_acknowledged: Method[Any, Any] | None
+    """First notification on such a stream: the selection that the server accepted."""
+    tools_changed: Method[Any, Any] | None
+    """`notifications/tools/list_changed`: the client may list again."""
+    prompts_changed: Method[Any, Any] | None
+    """`notifications/prompts/list_changed`: the client may list again."""
+    resources_changed: Method[Any, Any] | None
+    """`notifications/resources/list_changed`: the client may list again."""
+    resource_updated: Method[Any, Any] | None
+    """`notifications/resources/updated`: one of them has other contents."""
+    roots_changed: Method[Any, Any] | None
+    """`notifications/roots/list_changed`: the server may list again."""
+
+    # --- Requests to the client ---
+
+    asks_client: Literal["server_request", "input_required"]
+    """Requests of the server, or `input_required` results that the client answers in a retry."""
+    elicit: Method[Any, Any] | None
+    """`elicitation/create`, the request for input of the user."""
+    url_elicitation: Literal["none", "mode"]
+    """Elicitation at a web page: its `mode` is `url`; `none`: forms only."""
+    elicitation_complete: Method[Any, Any] | None
+    """Notification that the user is done at the web page."""
+    create_message: Method[Any, Any] | None
+    """`sampling/createMessage`, the request for an answer of the client's model."""
+    declares_sampling_parts: bool
+    """True if tools and context in sampling are capabilities of their own."""
+    list_roots: Method[Any, Any] | None
+    """`roots/list`, the request for the directories that the client works in."""
+
+    # --- Tools and resources ---
+
+    call_tool: Method[Any, Any] | None
+    """`tools/call`, the request that runs a tool."""
+    bad_arguments: Literal["protocol_error", "tool_error"]
+    """Invalid arguments of a tool: a JSON-RPC error, or a result with `isError`."""
+    structured_content: Literal["none", "object", "any"]
+    """JSON values that `structuredContent` may have."""
+    resource_not_found_code: int
+    """Error code of `resources/read` for an unknown URI."""
+    cache_hints: bool
+    """True if results of lists and reads carry `ttlMs` and `cacheScope`."""
+
+    # --- `_meta` keys ---
+
+    protocol_version_key: str | None
+    """Of a request: its revision."""
+    client_capabilities_key: str | None
+    """Of a request: the features that its client declares."""
+    client_info_key: str | None
+    """Of a request: name and version of the client's software."""
+    log_level_key: str | None
+    """Of a request: the lowest severity of log messages to send during it."""
+    progress_token_key: str
+    """Of a request: asks for progress notifications, which repeat the value."""
+    server_info_key: str | None
+    """Of a result: name and version of the server's software."""
+    subscription_id_key: str | None
+    """Of a notification: id of the `subscriptions/listen` request that it belongs to."""
     related_task_key: str | None
+    """Of any message: the task that it belongs to."""
     model_immediate_response_key: str | None
+    """Of a result that starts a task: what to tell the model meanwhile."""
+
+    # --- Tasks ---
+
+    tasks: Literal["none", "core", "extension"]
+    """Part of the protocol (`core`), an extension, or none."""
+    task_status: Method[Any, Any] | None
+    """`notifications/tasks/status`: a task has another state."""

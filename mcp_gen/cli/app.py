@@ -14,6 +14,7 @@ from mcp_gen.cli.commands.methods import methods
 from mcp_gen.cli.commands.prompt import prompt
 from mcp_gen.cli.commands.read import read
 from mcp_gen.cli.commands.run import run
+from mcp_gen.cli.commands.schema import schema
 from mcp_gen.cli.commands.tools import tools
 from mcp_gen.cli.commands.types import types
 
@@ -50,6 +51,7 @@ app.command(epilog=DEMO_EPILOG)(demo)
 app.command()(diff)
 app.command()(types)
 app.command()(methods)
+app.command()(schema)
 app.command()(run)
 app.command()(tools)
 app.command()(call)

@@ -29,7 +29,7 @@ class RecordingTransport:
     def __init__(self, inner: Duplex, side: Sender = "client") -> None:
         self._inner = inner
         self._side: Sender = side
-        self._receiver: Receiver | None = None
+        self._receiver: Receiver  # set before the inner transport begins to deliver
         self.frames: list[Frame] = []
 
     async def start(self, receiver: Receiver) -> None:
@@ -53,15 +53,12 @@ class RecordingTransport:
     def receive(self, message: bytes) -> None:
         """Record a message, and pass it to the receiver."""
         self.frames.append(Frame("server" if self._side == "client" else "client", message))
-        if self._receiver:
-            self._receiver.receive(message)
+        self._receiver.receive(message)
 
     def oversized(self, limit_bytes: int) -> None:
         """Pass the event to the receiver."""
-        if self._receiver:
-            self._receiver.oversized(limit_bytes)
+        self._receiver.oversized(limit_bytes)
 
     def closed(self, error: BaseException | None) -> None:
         """Pass the event to the receiver."""
-        if self._receiver:
-            self._receiver.closed(error)
+        self._receiver.closed(error)

@@ -10,8 +10,8 @@ if TYPE_CHECKING:
 
     from msgspec import Raw
 
-    from mcp_wire.callers import OnProgress
     from mcp_wire.method import Method
+    from mcp_wire.peer_calls import OnProgress
     from mcp_wire.profile import Profile
 
 __all__ = ["Relay", "RelayListener", "RelayRequestHandler", "RemoteSession", "relay_of"]

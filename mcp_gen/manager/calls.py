@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from mcp_gen.manager.model_formats import Api, ExportedTools
     from mcp_gen.manager.resource_cache import ResourceCache
     from mcp_wire import latest
-    from mcp_wire.callers import OnProgress
+    from mcp_wire.peer_calls import OnProgress
 
 __all__ = ["ManagerCalls"]
 

@@ -70,19 +70,20 @@ class StreamTransport:
         lines, self._lines = self._lines, None
         if lines is not None:
             lines.flush()
-            lines.connection_lost(None)
         # asyncio sends what is buffered and then closes, even if the wait below is cancelled.
         self._writer.close()
         if self._reading is not None:
             self._reading.cancel()
+        closing = asyncio.ensure_future(self._writer.wait_closed())
         try:
-            async with asyncio.timeout(LAST_WRITE_WAIT_S):
-                await self._writer.wait_closed()
-        except TimeoutError:
-            self._writer.transport.abort()
-            await asyncio.sleep(0)  # the abort takes effect in the next turn of the loop
-        except OSError:
-            pass  # the connection is lost already, and the receiver has been notified
+            await asyncio.wait([closing], timeout=LAST_WRITE_WAIT_S)
+            if not closing.done():
+                self._writer.transport.abort()
+            # If the connection is lost already, the receiver has been notified.
+            with contextlib.suppress(OSError):
+                await closing
+        finally:
+            closing.cancel()
 
     async def _read(self, receiver: Receiver, writer: LineWriter) -> None:
         lines = LineReader(receiver, self._max)

@@ -96,6 +96,23 @@ async def test_what_need_not_be_answered_may_be_left_out() -> None:
     assert result.content == {"b": "b"}
 
 
+async def test_a_question_says_what_it_is_for_and_what_an_empty_answer_means() -> None:
+    user = User("y", "Ada")
+    said = {"type": "string", "title": "Name", "description": "As in your passport"}
+    await fill(
+        user,
+        ["needed"],
+        needed=said,
+        free={"type": "string"},
+        known={"type": "string", "default": "here"},
+    )
+    assert user.told[-1] == "As in your passport"
+    assert user.asked[1:] == ["Name: ", "free (empty for none): "]
+    filled = User("y", "Ada", "", "")
+    result = await fill(filled, ["needed"], needed=said, known={"type": "string", "default": "x"})
+    assert (filled.asked[2], result.content) == ("known [x]: ", {"needed": "Ada", "known": "x"})
+
+
 async def test_saying_no_declines() -> None:
     assert (await fill(User("n"), a=ONE)).action == "decline"
 

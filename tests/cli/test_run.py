@@ -73,6 +73,30 @@ def mcp_gen(*words: str | Path) -> list[str]:
     return [sys.executable, "-c", "from mcp_gen.cli import main; main()", *map(str, words)]
 
 
+# --- options of HTTP ---
+
+
+@pytest.mark.parametrize(
+    ("options", "at"),
+    [
+        ([], ("127.0.0.1", 8000)),
+        (["--port", "0"], ("127.0.0.1", 0)),
+        (["--host", "::1", "--port", "9000"], ("::1", 9000)),
+    ],
+)
+def test_a_server_listens_where_it_is_told_and_at_8000_of_this_machine_otherwise(
+    options: list[str], at: tuple[str, int], write: Write, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    listened: list[tuple[str, int]] = []
+
+    def run_http(app: Any, host: str, port: int, **more: Any) -> None:
+        listened.append((host, port))
+
+    monkeypatch.setattr("mcp_gen.server.serving.http.run_http", run_http)
+    ran = run("run", str(write("inventory.py", ONE)), "--http", *options)
+    assert (ran.exit_code, listened) == (0, [at])
+
+
 # --- finding the server ---
 
 

@@ -9,9 +9,10 @@ import pytest
 
 from codegen.__main__ import read
 from codegen.errors import CodegenError
-from codegen.model.docs import MAX_CHARACTERS, Docs
+from codegen.model.docs import Docs
 from codegen.model.ir import Revision
 from codegen.model.overlay import Overlay
+from codegen.model.text import MAX_CHARACTERS
 from tests.codegen.tiny import STRING, checkout, const, struct
 
 SCHEMA = Path(__file__).parents[2] / "schema"

@@ -196,10 +196,12 @@ def test_a_draft_has_the_hooks_of_its_new_method(usual: Ran) -> None:
     assert python(usual.out, program) == "True"
 
 
-def test_the_types_of_a_draft_without_facts_stand_in_one_section(usual: Ran) -> None:
+def test_the_types_of_a_draft_without_facts_stand_in_one_section_before_the_messages(
+    usual: Ran,
+) -> None:
     lines = (usual.out / "mcp_wire" / "v2027_01_31" / "types.py").read_text().splitlines()
     rules = [line for line in lines if line.startswith("# --- ")]
-    assert rules[-2:] == ["# --- Other ---", "# --- Unions ---"]
+    assert rules[-3:] == ["# --- Other ---", "# --- Whole messages ---", "# --- Unions ---"]
 
 
 def test_a_draft_without_facts_has_those_of_the_newest_revision(usual: Ran) -> None:

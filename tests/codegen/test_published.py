@@ -19,8 +19,8 @@ import jsonschema_rs
 import pytest
 
 from codegen.schema.structure import print_schema, without_prose
+from codegen.verify.instances import Schema, instance, mutations
 from tests.codegen.kept import PROSE, every_revision, kept_bytes, keywords
-from tests.instances import Schema, instance, mutations
 from tests.support.property_tests import given, settings, st
 
 if TYPE_CHECKING:

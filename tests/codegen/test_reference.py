@@ -86,6 +86,8 @@ def broken(target: str) -> bool:
     """Return True if a relative link leads to no page, or to no title of it."""
     file, _, anchor = target.partition("#")
     name = file.removesuffix(".md")
+    if not anchor and "/" in file:
+        return not (REFERENCE / file).is_file()
     titles = re.findall(r"^## (.+)$", page(name), re.MULTILINE) if name in EVERY_PAGE else []
     return name not in EVERY_PAGE or (
         bool(anchor) and anchor not in {title.lower() for title in titles}

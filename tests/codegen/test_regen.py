@@ -26,7 +26,8 @@ def contents(folder: Path) -> dict[str, bytes]:
 
 
 def copied(out: Path) -> Path:
-    """Copy the generated package below `out` and return the copy."""
+    """Copy the generated files below `out`, and return the copy of the package."""
+    shutil.copytree(GENERATED.parent / "json-schema", out / "json-schema")
     return shutil.copytree(
         GENERATED, out / "mcp_wire", ignore=shutil.ignore_patterns("__pycache__")
     )
@@ -84,6 +85,34 @@ def test_check_sees_a_changed_line_ending(tmp_path: Path) -> None:
 
 def test_check_sees_a_file_that_nothing_generates(tmp_path: Path) -> None:
     (copied(tmp_path) / "extra.py").write_text("EXTRA = 1\n")
+    assert regenerate(tmp_path, "--check") == 1
+
+
+def test_check_sees_a_file_that_is_gone(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (copied(tmp_path) / "profile.py").unlink()
+    assert regenerate(tmp_path, "--check") == 1
+    assert capsys.readouterr().out.startswith("--- /dev/null\n+++ b/mcp_wire/profile.py\n")
+
+
+def test_check_sees_an_empty_file_that_is_gone(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (copied(tmp_path) / "py.typed").unlink()
+    assert regenerate(tmp_path, "--check") == 1
+    assert capsys.readouterr().out == "--- /dev/null\n+++ b/mcp_wire/py.typed\n"
+
+
+def test_check_sees_an_empty_file_that_nothing_generates(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (copied(tmp_path) / "left.py").touch()
+    assert regenerate(tmp_path, "--check") == 1
+    assert capsys.readouterr().out == "--- a/mcp_wire/left.py\n+++ /dev/null\n"
+
+
+def test_check_sees_a_changed_json_schema(tmp_path: Path) -> None:
+    copied(tmp_path)
+    (tmp_path / "json-schema" / "2025-11-25.json").write_text("{}\n")
     assert regenerate(tmp_path, "--check") == 1
 
 

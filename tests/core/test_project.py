@@ -10,7 +10,8 @@ import msgspec
 import pytest
 
 import mcp_wire
-from mcp_gen import Loss, ProjectionError, project
+from mcp_gen import Loss, ProjectionError, UsageError, project
+from mcp_gen.core.projection.project import restate
 from mcp_wire import Wire, latest
 from tests.support.frames import every_revision
 from tests.wire.revisions import fullest, kept, smallest
@@ -47,9 +48,23 @@ def test_a_value_of_the_target_revision_is_the_same_object(revision: str) -> Non
 
 
 @every_revision
-def test_plain_json_stays_as_it_is(revision: str) -> None:
-    value = {"a": [1, None, {"b": 1.5}], "text": "é"}
+def test_plain_json_beside_values_stays_as_it_is(revision: str) -> None:
+    text = mcp_wire.types(revision).TextContent(text="a")
+    value = {"a": [1, None, {"b": 1.5}], "text": "é", "block": text}
     assert project(value, revision) == (value, [])
+
+
+@pytest.mark.parametrize(
+    ("value", "name"),
+    [({"name": "t"}, "dict"), ([{"name": "t"}], "dict"), ("t", "str"), (None, "NoneType")],
+)
+def test_plain_json_is_refused_with_what_to_pass(value: Any, name: str) -> None:
+    with pytest.raises(UsageError) as caught:
+        project(value, NEWEST)
+    assert str(caught.value) == (
+        f"project() takes an instance of a generated type or a list of them, not a plain {name}: "
+        "`mcp_wire.decode(mcp_wire.latest.Tool, data)` decodes JSON"
+    )
 
 
 def test_what_the_target_lacks_is_dropped_and_reported_with_its_path() -> None:
@@ -122,12 +137,76 @@ def test_a_type_that_the_target_lacks_is_refused_with_its_path() -> None:
 
 
 def test_a_value_that_lacks_what_the_target_requires_is_refused_with_its_path() -> None:
-    params = mcp_wire.types(OLDEST).CallToolRequestParams(name="t")
-    with pytest.raises(ProjectionError, match=r"'meta' - at `\$`"):
+    params = mcp_wire.types("2025-11-25").CancelledNotificationParams()
+    with pytest.raises(ProjectionError, match=r"'request_id' - at `\$`"):
         project(params, NEWEST)
 
 
+# --- `_meta` that says who asks ---
+
+IDENTITY = {
+    "io.modelcontextprotocol/protocolVersion": NEWEST,
+    "io.modelcontextprotocol/clientCapabilities": {},
+}
+
+
+@pytest.mark.parametrize("meta", [None, {}, {"progressToken": 1}])
+def test_params_without_the_keys_that_the_target_requires_are_refused(meta: Any) -> None:
+    params = mcp_wire.types(OLDEST).CallToolRequestParams(name="t", meta=meta)
+    with pytest.raises(ProjectionError) as caught:
+        project(params, NEWEST)
+    keys = " and ".join(f"`{key}`" for key in IDENTITY)
+    assert str(caught.value) == f"{NEWEST} requires {keys} here - at `$._meta`"
+
+
+def test_params_with_the_keys_that_the_target_requires_are_restated() -> None:
+    meta = {**IDENTITY, "com.example/a": 1}
+    params = mcp_wire.types(OLDEST).CallToolRequestParams(name="t", meta=meta)
+    assert project(params, NEWEST) == (latest.CallToolRequestParams(name="t", meta=meta), [])
+
+
+def test_a_key_that_the_target_takes_for_something_else_is_refused_with_its_path() -> None:
+    meta = {**IDENTITY, "io.modelcontextprotocol/clientInfo": "agent"}
+    params = mcp_wire.types(OLDEST).CallToolRequestParams(name="t", meta=meta)
+    with pytest.raises(ProjectionError, match=r"clientInfo.* - at `\$._meta`"):
+        project(params, NEWEST)
+
+
+def test_params_that_a_session_completes_before_it_sends_them_are_not_refused() -> None:
+    params = mcp_wire.types(OLDEST).CallToolRequestParams(name="t")
+    assert restate(params, NEWEST) == (latest.CallToolRequestParams(name="t", meta={}), [])
+
+
 # --- rewriting ---
+
+
+@pytest.mark.parametrize("revision", mcp_wire.REVISIONS[1:2])
+def test_a_title_that_another_takes_the_place_of_is_reported(revision: str) -> None:
+    annotations = latest.ToolAnnotations(title="Mine")
+    tool = latest.Tool(name="t", title="T", input_schema=SCHEMA, annotations=annotations)
+    projected, losses = project(tool, revision)
+    assert projected.annotations.title == "T"
+    assert losses == [
+        Loss(
+            "$.annotations.title",
+            f"{revision} has one title: that of the tool is in its place",
+        )
+    ]
+
+
+def test_a_title_that_is_there_twice_is_no_loss() -> None:
+    annotations = latest.ToolAnnotations(title="T")
+    tool = latest.Tool(name="t", title="T", input_schema=SCHEMA, annotations=annotations)
+    assert project(tool, mcp_wire.REVISIONS[1]).losses == []
+
+
+@objects_only
+def test_content_and_schema_that_are_wrapped_are_reported(revision: str) -> None:
+    result = latest.CallToolResult(content=[], structured_content=1)
+    tool = latest.Tool(name="t", input_schema=SCHEMA, output_schema={"type": "integer"})
+    losses = [*project(result, revision).losses, *project(tool, revision).losses]
+    why = f"{revision} has only objects here: the value is its `result`"
+    assert losses == [Loss("$.structuredContent", why), Loss("$.outputSchema", why)]
 
 
 @objects_only
@@ -192,5 +271,5 @@ def test_open_json_inside_a_value_is_left_alone(revision: str) -> None:
 
 
 def test_an_unknown_revision_is_refused() -> None:
-    with pytest.raises(LookupError, match="no revision '1999-12-31'"):
+    with pytest.raises(UsageError, match="no revision '1999-12-31'; there are 2024-11-05"):
         project(latest.TextContent(text="a"), "1999-12-31")

@@ -14,6 +14,7 @@ import msgspec
 import pytest
 
 import mcp_wire
+from codegen.verify.instances import instance
 from mcp_gen.core.errors import McpError, ProjectionError
 from mcp_gen.core.projection.project import Projected, project, project_error
 from mcp_wire import Wire, decode, decoder, encode
@@ -22,7 +23,6 @@ from mcp_wire import v2025_03_26 as b
 from mcp_wire import v2025_06_18 as c
 from mcp_wire import v2025_11_25 as d
 from mcp_wire import v2026_07_28 as e
-from tests.instances import instance
 from tests.wire.revisions import Kept, fullest, kept, overlay_rows
 
 PAIRS = list(permutations(mcp_wire.REVISIONS, 2))
@@ -101,7 +101,9 @@ def test_any_message_becomes_valid_and_closed_at_the_target_or_is_refused_with_i
         problems = list(validator(target, type(restated).__name__).iter_errors(plain))
         assert not problems, (value, restated, problems[0].message)
     assert all(re.search(r" - at `\$.*`$", refusal) for refusal in refusals), refusals
-    assert projected > len(refusals), "most messages of one date have a place at another"
+    unstamped = [text for text in refusals if text.endswith("`$._meta`")]
+    others = len(refusals) - len(unstamped)
+    assert projected > others, "most messages of one date have a place at another"
 
 
 @pytest.mark.parametrize(("source", "target"), PAIRS)
@@ -266,9 +268,9 @@ def test_an_error_has_the_code_of_the_target(error: McpError, of: str, to: str, 
     assert project_error(error, of=of, to=to).code == code
 
 
-def test_every_synonym_is_restated_as_its_namesake() -> None:
+def test_every_alias_is_restated_as_its_namesake() -> None:
     renamed = [[row["old"], row["new"]] for row in overlay_rows("renamed")]
-    for names in [*(row["names"] for row in overlay_rows("synonym")), *renamed]:
+    for names in [*(row["names"] for row in overlay_rows("also_named")), *renamed]:
         homes = {
             revision: name
             for revision in mcp_wire.REVISIONS

@@ -88,7 +88,8 @@ def test_variables_are_replaced(text: str, value: str) -> None:
 
 
 def test_a_disabled_server_needs_none_of_its_variables() -> None:
-    assert one({"url": "${NONE}/mcp", "disabled": True}).disabled
+    config = one({"url": "${NONE}/mcp", "disabled": True})
+    assert (config.disabled, config.url) == (True, "${NONE}/mcp")
 
 
 @pytest.mark.parametrize(
@@ -119,6 +120,14 @@ def test_a_disabled_server_needs_none_of_its_variables() -> None:
         ({"command": "c", "type": "sse"}, "servers.a.type: expected a `url` with this type"),
         (
             {"command": "c", "timeout_s": 0},
+            "servers.a.timeout_s: expected a number of seconds above 0",
+        ),
+        (
+            {"command": "c", "timeout_s": True},
+            "servers.a.timeout_s: expected a number of seconds above 0",
+        ),
+        (
+            {"command": "c", "timeout_s": "5"},
             "servers.a.timeout_s: expected a number of seconds above 0",
         ),
         (

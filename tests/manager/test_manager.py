@@ -412,6 +412,17 @@ async def test_a_server_that_was_removed_is_forgotten() -> None:
 # --- listeners ---
 
 
+def test_a_listener_stays_a_function_of_its_module() -> None:
+    def hear(event: Any) -> None: ...
+
+    manager = ClientManager({})
+    assert [manager.on_event(hear), manager.on_event("connected")(hear)] == [hear, hear]
+
+
+def test_a_manager_that_has_not_begun_has_nothing_to_forget() -> None:
+    ClientManager({"left": named_server("left")}).forget_resources()
+
+
 async def test_what_a_listener_raises_is_logged_and_changes_nothing(
     caplog: pytest.LogCaptureFixture,
 ) -> None:

@@ -104,19 +104,24 @@ def test_a_schema_without_properties_gets_some() -> None:
     assert found["input_schema"] == {"type": "object", "properties": {}}
 
 
-@pytest.mark.parametrize(("api", "longest"), [("openai", 64), ("anthropic", 128)])
+@pytest.mark.parametrize(
+    ("api", "longest"), [("openai", 64), ("openai-responses", 64), ("anthropic", 128)]
+)
 def test_a_name_that_an_api_does_not_take_is_left_out_and_told(api: Any, longest: int) -> None:
-    found = export_tools(api, [("a" * longest, tool()), ("b" * (longest + 1), tool())])
+    found = export_tools(api, [("b" * (longest + 1), tool()), ("a" * longest, tool())])
     assert len(found) == 1
     (said,) = found.problems
     assert f"its name has {longest + 1} characters, {api} takes {longest}" in said
 
 
-def test_too_many_tools_are_told() -> None:
-    found = export_tools("openai", [(f"t{n}", tool()) for n in range(129)])
+@pytest.mark.parametrize("api", ["openai", "openai-responses"])
+def test_too_many_tools_are_told(api: Any) -> None:
+    tools = [(f"t{n}", tool()) for n in range(129)]
+    assert export_tools(api, tools[1:]).problems == []
+    found = export_tools(api, tools)
     assert (len(found), found.problems) == (
         129,
-        ["129 tools, openai takes 128: pass on a part of them"],
+        [f"129 tools, {api} takes 128: pass on a part of them"],
     )
 
 

@@ -16,18 +16,34 @@ from mcp_gen import (
     Context,
     HttpError,
     Reconnect,
+    RequestTimeout,
     Server,
     ServerConfig,
     SessionLost,
     TransportError,
 )
+from mcp_gen.core.transport.protocols import Duplex
 from mcp_gen.manager import supervisor
+from mcp_gen.session.messages.sender import DEFAULT_TIMEOUT_S
 from mcp_gen.types import ToolAnnotations
 from tests.manager.managed_servers import WAIT_S, Wire, managing, named_server
 from tests.support.frames import every_revision
 from tests.support.http.loopback import serving
 
 REFUSED = TransportError("nobody is there")
+
+
+class Held:
+    """Server that begins to serve when it is told to `go_on`."""
+
+    def __init__(self, server: Server) -> None:
+        self.server = server
+        self.begun, self.go_on = asyncio.Event(), asyncio.Event()
+
+    async def serve(self, transport: Duplex) -> None:
+        self.begun.set()
+        await self.go_on.wait()
+        await self.server.serve(transport)
 
 
 class Cut:
@@ -90,6 +106,22 @@ async def test_the_lists_of_a_server_that_is_away_stay_as_they_were() -> None:
         await told.next("reconnecting")
         assert await manager.tools() == before
         assert (await manager.reconnect("left")).state == "connected"
+
+
+async def test_a_server_that_was_given_up_lists_nothing_while_it_is_connected_to_anew() -> None:
+    wire = Wire(named_server("left"))
+    async with managing({"left": wire}, reconnect=None) as (manager, told):
+        assert len(await manager.tools()) == 1
+        await wire.cut()
+        await told.next("reconnect_failed")
+        held = wire.server = Held(named_server("left"))
+        connecting = asyncio.create_task(manager.reconnect("left"))
+        async with asyncio.timeout(WAIT_S):
+            await held.begun.wait()
+        assert (manager.servers()["left"].state, await manager.tools()) == ("connecting", [])
+        held.go_on.set()
+        assert (await connecting).state == "connected"
+        assert len(await manager.tools()) == 1
 
 
 async def test_a_session_that_is_lost_is_not_asked_for_lists(
@@ -251,6 +283,7 @@ async def test_a_server_that_is_not_there_yet_is_tried_again() -> None:
         (HttpError("no", 429), 4),
         (HttpError("no", 503), 4),
         (SessionLost("gone"), 4),
+        (RequestTimeout("slow"), 4),
     ],
 )
 async def test_only_what_may_be_otherwise_another_time_is_tried_again(
@@ -305,6 +338,27 @@ async def test_a_server_that_is_connected_can_be_connected_to_anew() -> None:
         await told.next("reconnected")
         assert await manager.call_tool("mcp__left__who", returns=str) == "left"
     assert wire.dials == 2
+
+
+async def test_without_a_timeout_in_the_configuration_calls_have_that_of_all_clients() -> None:
+    async with managing({"left": named_server("left")}) as (manager, _):
+        assert (await manager.session("left")).default_timeout_s == DEFAULT_TIMEOUT_S
+
+
+async def test_a_list_that_a_lost_connection_interrupted_is_fetched_once_there_is_another() -> None:
+    server = named_server("left")
+    wire, cuts = Wire(server), [1]
+
+    @server.hooks.before_list_tools
+    async def cut(ctx: Context, params: Any) -> None:
+        if cuts:
+            cuts.pop()
+            await wire.cut()
+
+    async with managing({"left": wire}) as (manager, told):
+        assert await manager.tools() == []
+        await told.next("reconnected")
+        assert len(await manager.tools()) == 1
 
 
 async def test_a_timeout_of_the_configuration_holds_after_a_reconnect_too() -> None:

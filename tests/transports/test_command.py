@@ -119,6 +119,7 @@ class Started:
         self._news.set()
 
     def closed(self, error: BaseException | None) -> None:
+        assert not self.hung_up, "told of the end twice"
         self.hung_up, self.error = True, error
         self._news.set()
 
@@ -152,6 +153,12 @@ def gone(process_id: int | None) -> bool:
 
 
 # --- starting ---
+
+
+async def test_a_stderr_of_the_caller_is_not_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(command, "EXIT_STATUS_WAIT_S", 3600)
+    async with running([sys.executable, "-c", POLITE]) as (transport, _):
+        await asyncio.wait_for(transport.aclose(), WAIT_S)
 
 
 async def test_a_command_that_does_not_exist_cannot_be_started() -> None:

@@ -65,6 +65,15 @@ async def test_messages_arrive_in_the_order_in_which_they_were_sent() -> None:
     assert await other.got(3) == [b"1", b"2", b"3"]
 
 
+async def test_what_is_sent_before_and_after_a_start_keeps_its_order() -> None:
+    one, other = map(End, memory_pair())
+    await one.start()
+    one.transport.send(b"1")
+    await other.start()
+    one.transport.send(b"2")
+    assert await other.got(2) == [b"1", b"2"]
+
+
 async def test_a_message_arrives_at_once() -> None:
     one, other = await pair()
     one.transport.send(b"1")

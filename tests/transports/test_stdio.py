@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import os
+import select
 import signal
 import subprocess
 from pathlib import Path
+from typing import IO
 
 import pytest
 
@@ -172,13 +174,14 @@ def test_stdin_and_stdout_may_be_files(tmp_path: Path) -> None:
 
 
 def test_a_file_as_stdin_that_is_larger_than_a_read_is_answered_whole(tmp_path: Path) -> None:
-    lines = [PEER.call(i, "echo", text="a" * 1000) for i in range(200)]
+    lines = [PEER.call(i, "echo", text="a" * 5000) for i in range(200)]
     (tmp_path / "in").write_bytes(b"\n".join(lines))
     with (tmp_path / "in").open("rb") as stdin:
         ran = subprocess.run(
-            command({}), stdin=stdin, stdout=subprocess.PIPE, check=True, timeout=WAIT_S
+            command({}), stdin=stdin, capture_output=True, check=True, timeout=WAIT_S
         )
     assert {frame["id"] for frame in decoded(ran.stdout.splitlines())} == set(range(200))
+    assert ran.stderr == b""
 
 
 # --- the end ---
@@ -216,6 +219,35 @@ def test_a_client_that_reads_no_answers_any_more_does_not_break_the_servers_end(
         calls = [PEER.call(i, "echo", text="a" * 1000) + b"\n" for i in range(200)]
         _, stderr = process.communicate(b"".join(calls), timeout=WAIT_S)
     assert (process.returncode, b"Traceback" in stderr) == (0, False)
+
+
+def test_of_a_client_that_reads_no_answers_no_more_requests_are_read_until_it_does() -> None:
+    call = PEER.call(1, "echo", text="a" * 100_000) + b"\n"
+    most_bytes, pipes = 200 * len(call), subprocess.PIPE
+    with subprocess.Popen(command({}), stdin=pipes, stdout=pipes, stderr=pipes) as process:
+        try:
+            assert process.stdin is not None
+            assert process.stdout is not None
+            os.write(process.stdin.fileno(), PEER.call(0, "echo", text="a") + b"\n")
+            assert select.select([process.stdout], [], [], WAIT_S)[0]
+            process.stdout.readline()
+            os.set_blocking(process.stdin.fileno(), False)
+            written = 0
+            while written < most_bytes and _takes_more(process.stdin):
+                written += os.write(process.stdin.fileno(), call[written % len(call) :])
+            os.set_blocking(process.stdin.fileno(), True)
+            rest = call[written % len(call) :]
+            stdout, stderr = process.communicate(rest, timeout=WAIT_S)
+        finally:
+            process.kill()
+    assert written < most_bytes
+    assert len(stdout.splitlines()) == (written + len(rest)) // len(call)
+    assert stderr == b""
+
+
+def _takes_more(stdin: IO[bytes]) -> bool:
+    """Return True if the pipe takes bytes; False if it has not for so long that nobody reads."""
+    return bool(select.select([], [stdin], [], 0.5)[1])
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])

@@ -63,7 +63,9 @@ async def both_ends() -> AsyncIterator[tuple[Streams, Streams]]:
         yield ends[0], ends[1]
     finally:
         for _, writer in ends:
-            writer.transport.abort()
+            # asyncio cannot abort what has closed after its last bytes.
+            if not writer.is_closing():
+                writer.transport.abort()
         await asyncio.sleep(0)
 
 
@@ -168,11 +170,45 @@ async def test_closing_sends_what_is_queued_and_hangs_up() -> None:
         assert await asyncio.wait_for(reader.read(), WAIT_S) == b"last\n"
 
 
+async def test_closing_sends_everything_to_one_who_reads_slowly() -> None:
+    async with started() as (transport, _, (reader, _)):
+        transport.send(b"x" * 4_000_000)
+        closing = asyncio.create_task(transport.aclose())
+        for _ in range(20):  # turns in which it could give up
+            await asyncio.sleep(0)
+        assert len(await asyncio.wait_for(reader.read(), WAIT_S)) == 4_000_001
+        await asyncio.wait_for(closing, WAIT_S)
+
+
+async def test_closing_that_is_cancelled_still_sends_everything() -> None:
+    async with started() as (transport, _, (reader, _)):
+        transport.send(b"x" * 4_000_000)
+        closing = asyncio.create_task(transport.aclose())
+        await asyncio.sleep(0)
+        closing.cancel()
+        await asyncio.wait([closing])
+        assert len(asyncio.all_tasks()) == 1
+        received = 0
+        while data := await asyncio.wait_for(reader.read(1 << 20), WAIT_S):
+            received += len(data)
+        assert received == 4_000_001
+
+
+async def test_one_who_has_closed_is_handed_nothing_more() -> None:
+    async with started() as (transport, kept, (_, writer)):
+        writer.write(b"1\n")
+        await transport.aclose()
+        for _ in range(20):  # turns in which it could come
+            await asyncio.sleep(0)
+        assert (kept.messages, kept.ended.is_set()) == ([], False)
+
+
 async def test_closing_gives_up_on_one_who_never_reads(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("mcp_gen.transports.streams.LAST_WRITE_WAIT_S", 0.02)
     async with started() as (transport, _, _):
         transport.send(b"x" * 4_000_000)
         await asyncio.wait_for(transport.aclose(), WAIT_S)
+        assert transport._writer.get_extra_info("socket").fileno() == -1
 
 
 async def test_a_transport_that_was_never_started_can_be_closed() -> None:

@@ -8,9 +8,8 @@ from typing import Any, assert_type
 from mcp_gen import Client, ClientSession, Context, Server
 from mcp_gen.session.duplex.server import ServerConnection
 from mcp_wire import common, latest, v2024_11_05, v2025_11_25
-from mcp_wire.callers import ClientCaller, Peer
-from mcp_wire.hook_points import HookPoint, NoticePoint
-from mcp_wire.hooks import (
+from mcp_wire.hook_machinery import HookPoint, NoticePoint
+from mcp_wire.hook_types import (
     CallToolParams,
     CallToolResults,
     CreateMessageParams,
@@ -19,6 +18,7 @@ from mcp_wire.hooks import (
     PingParams,
     PingResults,
 )
+from mcp_wire.peer_calls import ClientCaller, Peer
 from mcp_wire.v2025_11_25.requests import ToServer
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from mcp_gen import Client, ClientSession, Context, Server
 from mcp_wire import v2024_11_05
-from mcp_wire.hooks import CallToolParams, CallToolResults, ListToolsParams
+from mcp_wire.hook_types import CallToolParams, CallToolResults, ListToolsParams
 
 
 def wrong_hooks(server: Server, client: Client) -> None:

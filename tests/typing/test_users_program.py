@@ -17,7 +17,7 @@ from typing import assert_type
 from mcp_gen import CacheHints, Client, ClientManager, ClientSession, Context, ManagerEvent
 from mcp_gen import Server, assistant, user
 from mcp_wire import latest
-from mcp_wire.hooks import CallToolParams, CallToolResults
+from mcp_wire.hook_types import CallToolParams, CallToolResults
 
 server = Server("typed")
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import tomllib
 from dataclasses import dataclass
-from fnmatch import fnmatchcase
 from functools import cache, cached_property
 from importlib import import_module
 from pathlib import Path
@@ -17,10 +16,12 @@ import pytest
 import mcp_wire
 from codegen.__main__ import read
 from codegen.model import ir
-from codegen.model.normalize import normalize
+from codegen.model.normalize import Normalized, normalize
 from codegen.model.overlay import Overlay
 from codegen.schema.load import load
-from tests.instances import Choose, instance
+from codegen.verify.as_read import complete, container
+from codegen.verify.instances import Choose, instance
+from codegen.verify.rows import Rows
 
 SCHEMAS = Path(__file__).parents[2] / "schema"
 
@@ -49,13 +50,25 @@ class Kept:
         return tomllib.loads((self.folder / "facts.toml").read_text("utf-8"))
 
     @cached_property
+    def document(self) -> dict[str, Any]:
+        """The kept schema."""
+        found: dict[str, Any] = json.loads((self.folder / "schema.json").read_bytes())
+        return found
+
+    @cached_property
+    def deviations(self) -> Rows:
+        """The overlay's rows that say how decoding deviates from the kept schema."""
+        return Rows.of(Overlay(SCHEMAS / "overlay.toml"), self.revision)
+
+    @cached_property
+    def complete(self) -> dict[str, Any]:
+        """The kept schema with the constants of its values, and without keys that are dropped."""
+        return complete(self.document, self.deviations)
+
+    @property
     def definitions(self) -> dict[str, Any]:
-        """Definitions of the kept schema, with the overlay's patches."""
-        document = json.loads((self.folder / "schema.json").read_bytes())
-        found: dict[str, Any] = document.get("$defs") or document["definitions"]
-        for name, schema in found.items():
-            self._close(schema, name)
-            self._fix(schema, name)
+        """Definitions of the kept schema, with the constants of its values."""
+        found: dict[str, Any] = self.complete[container(self.complete)]
         return found
 
     @property
@@ -68,11 +81,20 @@ class Kept:
         return read(self.folder, Overlay(SCHEMAS / "overlay.toml"))
 
     @cached_property
-    def normalized(self) -> dict[str, Any]:
-        """Definitions after normalisation, including the types that the overlay names."""
+    def _normalized(self) -> Normalized:
         overlay = Overlay(SCHEMAS / "overlay.toml")
         source = load(self.folder / "schema.json", None, self.revision, self.revision)
-        return normalize(source, overlay).definitions
+        return normalize(source, overlay)
+
+    @property
+    def normalized(self) -> dict[str, Any]:
+        """Definitions after normalisation, including the types that the overlay names."""
+        return self._normalized.definitions
+
+    @property
+    def origins(self) -> dict[str, str]:
+        """For each of them the path in the kept schema that it was made from."""
+        return self._normalized.origins
 
     @cached_property
     def types(self) -> ModuleType:
@@ -91,8 +113,7 @@ class Kept:
 
     def instance(self, name: str, choose: Choose) -> Any:
         """Return an instance of a definition of the kept schema."""
-        document = {"$defs": self.definitions, "definitions": self.definitions}
-        return instance(document, self.definitions[name], choose)
+        return instance(self.complete, self.definitions[name], choose)
 
     def minimal(self, name: str) -> Any:
         """Return the smallest instance of any struct or scalar, those of the overlay included."""
@@ -101,24 +122,6 @@ class Kept:
     def rows(self, kind: str) -> list[dict[str, Any]]:
         here = self.revision
         return [row for row in overlay_rows(kind) if here in row.get("revisions", [here])]
-
-    def _close(self, schema: Any, path: str) -> None:
-        """Remove unknown keys where a [[closed]] row drops them."""
-        patterns = [pattern for row in self.rows("closed") for pattern in row["paths"]]
-        if "properties" in schema and any(fnmatchcase(path, pattern) for pattern in patterns):
-            schema.pop("additionalProperties", None)
-        for name, inner in schema.get("properties", {}).items():
-            self._close(inner, f"{path}/{name}")
-        for arm in schema.get("allOf", ()):
-            self._close(arm, path)
-
-    def _fix(self, schema: Any, name: str) -> None:
-        """Insert the constants of the [[const]] rows."""
-        properties = schema.get("properties", {})
-        for row in self.rows("const"):
-            applies = name in row["only"] if "only" in row else name not in row["but"]
-            if applies and row["property"] in properties:
-                properties[row["property"]] = {"const": row["value"]}
 
 
 @cache

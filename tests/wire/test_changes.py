@@ -18,6 +18,7 @@ from tests.wire.revisions import fullest, kept, smallest, text
 from tests.wire.test_imports import imported_by, revisions_in
 
 OLDEST, *_, NEWEST = mcp_wire.REVISIONS
+BOTH = ("client", "server")
 NEIGHBOURS = list(pairwise(mcp_wire.REVISIONS))
 
 every_step = pytest.mark.parametrize(("before", "after"), NEIGHBOURS)
@@ -37,13 +38,13 @@ def test_nothing_changes_between_a_revision_and_itself() -> None:
 
 def test_a_tool_gets_icons_with_2025_11_25() -> None:
     assert rows("2025-06-18", "2025-11-25", "Tool.icons") == [
-        Change("optional field added", "Tool.icons", "", "list[Icon]?")
+        Change("optional field added", "Tool.icons", "", "list[Icon]?", "", ("server",))
     ]
 
 
 def test_a_change_seen_from_the_later_revision_is_its_mirror() -> None:
     assert rows("2025-11-25", "2025-06-18", "Tool.icons") == [
-        Change("optional field removed", "Tool.icons", "list[Icon]?", "")
+        Change("optional field removed", "Tool.icons", "list[Icon]?", "", "", ("server",))
     ]
 
 
@@ -59,6 +60,7 @@ def test_what_a_union_gained_over_two_steps_is_one_change() -> None:
             "TextContent | ImageContent | EmbeddedResource",
             "TextContent | ImageContent | AudioContent | ResourceLink | EmbeddedResource",
             "+ AudioContent + ResourceLink",
+            ("server",),
         )
     ]
 
@@ -80,14 +82,14 @@ def test_the_items_of_a_list_or_map_are_no_arms() -> None:
 
 def test_a_method_that_is_answered_in_another_way_changes_its_results() -> None:
     assert rows("2025-11-25", "2026-07-28", "tools/call") == [
-        Change("result removed", "tools/call", "CreateTaskResult", ""),
-        Change("result added", "tools/call", "", "InputRequiredResult"),
+        Change("result removed", "tools/call", "CreateTaskResult", "", "", ("server",)),
+        Change("result added", "tools/call", "", "InputRequiredResult", "", ("server",)),
     ]
 
 
 def test_a_request_that_moves_into_results_changes_its_sender() -> None:
     assert rows("2025-11-25", "2026-07-28", "roots/list") == [
-        Change("sender changed", "roots/list", "server_to_client", "embedded")
+        Change("sender changed", "roots/list", "server_to_client", "embedded", "", ("server",))
     ]
 
 
@@ -102,7 +104,7 @@ def test_a_renamed_type_is_neither_added_nor_removed() -> None:
 
 def test_the_fields_of_a_renamed_type_are_compared_under_its_newer_name() -> None:
     assert rows("2024-11-05", "2026-07-28", "JSONRPCErrorResponse.id") == [
-        Change("made optional", "JSONRPCErrorResponse.id", "RequestId", "RequestId?")
+        Change("made optional", "JSONRPCErrorResponse.id", "RequestId", "RequestId?", "", BOTH)
     ]
 
 
@@ -150,7 +152,7 @@ def untouched(before: str, after: str, effect: str) -> set[str]:
     broken = {
         change.path.partition(".")[0]
         for change in changes(before, after)
-        if change.effect in (effect, "breaks both")
+        if RULES[change.kind].effect in (effect, "breaks both")
     }
     dates = (before, after)
     both = kept(before).definitions.keys() & kept(after).definitions.keys()
@@ -178,6 +180,68 @@ def test_what_breaks_no_sender_reads_what_the_other_date_writes(before: str, aft
 @every_step
 def test_some_types_break_no_sender(before: str, after: str) -> None:
     assert len(untouched(before, after, "breaks senders")) >= 10
+
+
+# --- whom a change breaks ---
+
+
+def test_what_json_rpc_demanded_before_breaks_nobody() -> None:
+    found = rows("2025-06-18", "2025-11-25", "CallToolRequest.id")
+    assert [(change.kind, change.effect) for change in found] == [("required field added", "none")]
+
+
+def test_of_2025_11_25_two_changes_break_senders() -> None:
+    found = changes("2025-06-18", "2025-11-25")
+    assert [(c.path, c.breaks) for c in found if c.effect == "breaks senders"] == [
+        ("ClientCapabilities.sampling", ("client",)),
+        ("ClientCapabilities.elicitation", ("client",)),
+    ]
+
+
+def test_a_required_field_of_a_result_breaks_the_servers_that_leave_it_out() -> None:
+    (change,) = rows("2025-11-25", "2026-07-28", "ListToolsResult.ttlMs")
+    assert (change.effect, change.breaks) == ("breaks senders", ("server",))
+
+
+def test_a_required_field_of_params_breaks_the_clients_that_leave_it_out() -> None:
+    (change,) = rows("2025-11-25", "2026-07-28", "CallToolRequestParams._meta")
+    assert (change.effect, change.breaks) == ("breaks senders", ("client",))
+
+
+def test_a_new_kind_of_content_breaks_who_receives_it() -> None:
+    (change,) = rows("2024-11-05", "2025-03-26", "ContentBlock")
+    assert (change.effect, change.breaks) == ("breaks receivers", ("client",))
+
+
+def test_a_method_that_is_gone_breaks_both_sides() -> None:
+    (change,) = rows("2025-11-25", "2026-07-28", "ping")
+    assert change.breaks == BOTH
+
+
+def test_a_batch_that_may_no_longer_be_sent_breaks_who_sends_it() -> None:
+    (change,) = rows("2025-03-26", "2025-06-18", "JSONRPCMessage")
+    assert (change.effect, change.breaks) == ("breaks senders", BOTH)
+
+
+@pytest.mark.parametrize("path", ["ServerRequest", "ClientResult", "JSONRPCResponse", "EnumSchema"])
+def test_a_union_that_nothing_sent_refers_to_changes_nothing(path: str) -> None:
+    assert {change.effect for change in rows("2025-06-18", "2025-11-25", path)} == {"none"}
+
+
+@every_step
+def test_names_of_types_break_nobody(before: str, after: str) -> None:
+    found = [change for change in changes(before, after) if change.kind.startswith("type ")]
+    assert {change.effect for change in found} <= {"none"}
+
+
+@every_pair
+def test_a_change_and_its_mirror_are_sent_by_the_same_sides(before: str, after: str) -> None:
+    sides = {(change.path, change.kind): change.sent_by for change in changes(before, after)}
+    back = {
+        (change.path, RULES[change.kind].mirror): change.sent_by
+        for change in changes(after, before)
+    }
+    assert sides == back
 
 
 # --- the numbers ---

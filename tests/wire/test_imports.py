@@ -91,9 +91,9 @@ def test_one_revision_imports_the_standard_library_and_msgspec_alone(revision: s
     "statement",
     [
         "import mcp_wire",
-        "import mcp_wire.base, mcp_wire.method, mcp_wire.profile, mcp_wire.second_look",
+        "import mcp_wire.base, mcp_wire.method, mcp_wire.profile, mcp_wire.lenient_decoding",
         "import mcp_wire.common",
-        "import mcp_wire.handlers, mcp_wire.hooks",
+        "import mcp_wire.handlers, mcp_wire.hooks, mcp_wire.hook_types",
     ],
 )
 def test_what_has_no_date_imports_no_revision(statement: str) -> None:

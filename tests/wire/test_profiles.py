@@ -13,7 +13,8 @@ import pytest
 
 import mcp_wire
 from mcp_wire.method import Method
-from mcp_wire.profile import Profile
+from mcp_wire.profile import ErrorCodes, Profile
+from tests.wire.docstrings import attributes, documented
 from tests.wire.revisions import every_revision, kept, overlay_rows
 
 
@@ -83,6 +84,11 @@ def test_every_field_of_a_profile_is_stated_somewhere(revision: str) -> None:
     roles = {row["name"] for row in overlay_rows("role")}
     facts = kept(revision).facts["facts"].keys()
     assert set(Profile.__struct_fields__) == given | roles | facts
+
+
+@pytest.mark.parametrize("kind", [Profile, ErrorCodes])
+def test_every_fact_has_a_line(kind: type) -> None:
+    assert attributes(kind) - documented(kind).keys() == set()
 
 
 @every_revision

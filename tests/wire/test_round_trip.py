@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import random
 from collections.abc import Callable, Iterator
+from importlib import import_module
 from typing import Any
 
 import msgspec
@@ -12,8 +13,8 @@ import pytest
 
 import mcp_wire
 from codegen.model import ir
+from codegen.verify.instances import Choose, instance
 from mcp_wire import UnknownContent, decode, encode, v2024_11_05, v2026_07_28
-from tests.instances import Choose, instance
 from tests.support.checks.failures import failures
 from tests.wire.revisions import Kept, every_revision, fullest, kept, overlay_rows, smallest, text
 
@@ -178,6 +179,30 @@ def test_an_instance_of_an_arm_picks_that_arm_and_no_other(revision: str, choose
 
 
 @every_revision
+@pytest.mark.parametrize("choose", [smallest, fullest], ids=["smallest", "fullest"])
+def test_the_arm_that_is_picked_is_the_arm_that_is_decoded(revision: str, choose: Choose) -> None:
+    there = kept(revision)
+    definitions = {"$defs": there.normalized}
+
+    def check(pair: tuple[str, str]) -> None:
+        union, arm = pair
+        inside = instance(definitions, there.normalized[arm], choose)
+        picked = there.named(union).pick({**telling(there, union, arm), **inside})
+        assert picked is there.named(arm)
+
+    untagged = {alias.name for alias in there.model.unions if alias.strategy == "pick"}
+    pairs = [pair for pair in arms_of_unions(there) if pair[0] in untagged]
+    assert pairs
+    assert failures(pairs, check) == {}
+
+
+def test_a_union_of_another_revision_is_not_picked_from() -> None:
+    untagged = import_module(f"{LATEST.types.__package__}.untagged")
+    with pytest.raises(ValueError, match="is not an untagged union of"):
+        untagged.pick_arm(v2024_11_05.types.AnyResourceContentsArm, {"text": ""})
+
+
+@every_revision
 def test_every_union_of_structs_is_told_apart_here_or_never_decoded(revision: str) -> None:
     there = kept(revision)
     told_apart = {union for union, _ in arms_of_unions(there)}
@@ -219,8 +244,9 @@ def test_an_error_in_a_picked_arm_inside_a_picked_arm_is_refused_with_its_whole_
 @every_revision
 def test_a_decoder_reads_arms_with_the_hook_of_its_revision(revision: str) -> None:
     there = kept(revision)
+    untagged = import_module(f"{mcp_wire.types(revision).__name__}.untagged")
     result = mcp_wire.decoder(there.named("CallToolResult"))
-    assert result.dec_hook is there.types.read_arm
+    assert result.dec_hook is untagged.read_arm
 
 
 class Pair(msgspec.Struct):
@@ -434,7 +460,7 @@ def reads_complete(name: str) -> None:
 
 
 @pytest.mark.parametrize("first", [{}, {"resultType": "complete"}], ids=["missing", "complete"])
-def test_a_complete_result_needs_no_second_look(
+def test_a_complete_result_needs_no_lenient_decoding(
     first: dict[str, str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def check(name: str) -> None:
@@ -442,17 +468,19 @@ def test_a_complete_result_needs_no_second_look(
         del value["resultType"]
         assert type(decode(LATEST.named(name), encode({**first, **value}))) is LATEST.named(arm)
 
-    monkeypatch.setattr("mcp_wire.second_look.second_look", None)
+    monkeypatch.setattr("mcp_wire.lenient_decoding.decode_leniently", None)
     assert failures(unions_of_results(), check) == {}
 
 
-def test_a_result_that_asks_for_input_needs_no_second_look(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_result_that_asks_for_input_needs_no_lenient_decoding(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     def check(name: str) -> None:
         data = b'{"requestState":"s","resultType":"input_required"}'
         wanted = v2026_07_28.InputRequiredResult(request_state="s")
         assert decode(LATEST.named(name), data) == wanted
 
-    monkeypatch.setattr("mcp_wire.second_look.second_look", None)
+    monkeypatch.setattr("mcp_wire.lenient_decoding.decode_leniently", None)
     assert failures(unions_of_results(), check) == {}
 
 

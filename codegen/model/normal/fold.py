@@ -7,13 +7,14 @@ from functools import reduce
 from typing import Any
 
 from codegen.errors import Stop, Stopped
-from codegen.model.normal.vocabulary import AT, REF, mapped, pointer_of
+from codegen.model.normal.vocabulary import AT, OPENED, REF, mapped, pointer_of
 from codegen.schema.json_values import Object, is_array, is_object
 from codegen.schema.keywords import BOUNDS, TYPES
 
 _WHOLE = "integer"
 _FRACTION = "fraction"
 """The numbers that are no integers: `number` is both, so that types can be intersected as sets."""
+_MARKS = (AT, OPENED)
 _KINDS = frozenset({*TYPES, _FRACTION} - {"number"})
 _OBJECT = frozenset({"object"})
 _UNIONS = ("anyOf", "oneOf")
@@ -257,7 +258,7 @@ class Folder:
 
 def is_constraint(schema: Object) -> bool:
     """Return True if a schema says anything about which values are valid."""
-    return any(word != AT for word in schema)
+    return any(word not in _MARKS for word in schema)
 
 
 def plain(schema: Any) -> Any:
@@ -265,7 +266,7 @@ def plain(schema: Any) -> Any:
     if is_array(schema):
         return [plain(one) for one in schema]
     if is_object(schema):
-        return {word: plain(value) for word, value in schema.items() if word != AT}
+        return {word: plain(value) for word, value in schema.items() if word not in _MARKS}
     return schema
 
 
@@ -315,7 +316,7 @@ def same(value: Any) -> str:
 
 
 def _place(schema: Object) -> Object:
-    return {AT: schema[AT]} if AT in schema else {}
+    return {word: schema[word] for word in _MARKS if word in schema}
 
 
 def _property(schema: Object, wire: str) -> Object:

@@ -14,6 +14,8 @@ from codegen.schema.load import Source
 REF = "#/$defs/"
 AT = "#"
 """Key under which a schema has its JSON pointer; no keyword of JSON Schema has this name."""
+OPENED = "#opened"
+"""Key under which an open map has the definition that describes it."""
 ANYTHING: Object = {"type": "object", "additionalProperties": {}}
 
 MAX_DEPTH = 64
@@ -55,7 +57,8 @@ class _Reader:
 
     def _schema(self, schema: Any, pointer: str, path: str, depth: int) -> Object:
         if self._overlay.match("open", self._revision, path):
-            return {**ANYTHING, AT: pointer}
+            described = self._description(schema)
+            return {**ANYTHING, AT: pointer, **({OPENED: described} if described else {})}
         if schema is True:
             return {AT: pointer}
         if schema is False:
@@ -76,6 +79,12 @@ class _Reader:
                 made[word] = self._value(known, word, value, pointer, path, depth)
         self._check_reference(made, pointer)
         return {**made, AT: pointer}
+
+    def _description(self, schema: Any) -> str:
+        """Return the definition that an open map refers to, which says what is in it."""
+        ref = schema.get("$ref") if is_object(schema) else None
+        name = ref.removeprefix(REF) if isinstance(ref, str) else ""
+        return name if name in self._given else ""
 
     def _known(self, word: str, value: Any, pointer: str) -> Keyword | None:
         """Return the keyword if it is to be read, and stop if it cannot be."""

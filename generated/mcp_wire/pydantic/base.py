@@ -3,68 +3,144 @@
 
 from __future__ import annotations
 
-from typing import Any, cast, get_args
+from collections.abc import Callable
+from math import isfinite
+from typing import Annotated, Any, Self, TypeAlias, cast, get_args
 
 from pydantic import BaseModel, ConfigDict, GetCoreSchemaHandler
-from pydantic_core import CoreSchema, core_schema
+from pydantic_core import CoreSchema, PydanticKnownError, core_schema
 
-from mcp_wire.base import Arm, UnknownContent, encode, wire_name
+from mcp_wire.base import UnknownContent, UntaggedUnion, encode, wire_name
 
-__all__ = ["Picked", "Tagged", "WireModel"]
+__all__ = ["AnyJson", "Picked", "Tagged", "WireModel"]
 
 
 class WireModel(BaseModel):
-    """Base of all models: strict, keeps unknown keys, built from attribute names or wire keys."""
+    """Base of all models: strict, drops unknown keys, built from attribute names or wire keys."""
 
-    model_config = ConfigDict(extra="allow", populate_by_name=True, strict=True)
+    model_config = ConfigDict(
+        extra="ignore", populate_by_name=True, strict=True, allow_inf_nan=False
+    )
+
+    @classmethod
+    def model_validate_json(
+        cls,
+        json_data: str | bytes | bytearray,
+        *,
+        by_alias: bool | None = True,
+        by_name: bool | None = False,
+        **options: Any,
+    ) -> Self:
+        """Read JSON text, by the keys of the wire alone unless `by_name` is True.
+
+        Args:
+            json_data: One whole JSON text.
+            by_alias: True to read the keys of the wire.
+            by_name: True to read attribute names as keys.
+            options: The other options of BaseModel.model_validate_json.
+
+        Raises:
+            pydantic.ValidationError: not JSON, or not of this type; the error has the path.
+        """
+        return super().model_validate_json(json_data, by_alias=by_alias, by_name=by_name, **options)
 
 
-class _ToldApart:
+def _finite(value: Any) -> Any:
+    """Return any JSON value as it is, unless there is a number in it that JSON lacks."""
+    _check_numbers(value)
+    return value
+
+
+def _check_numbers(value: object) -> None:
+    if isinstance(value, float):
+        if not isfinite(value):
+            raise PydanticKnownError("finite_number")
+    elif isinstance(value, dict):
+        for one in cast("dict[object, object]", value).values():
+            _check_numbers(one)
+    elif isinstance(value, list | tuple):
+        for one in cast("list[object]", value):
+            _check_numbers(one)
+
+
+class _Finite:
+    """Makes `Any` refuse numbers that JSON lacks."""
+
+    # An AfterValidator reads the signature of its function for each field, and the import waits.
+    def __get_pydantic_core_schema__(self, _: Any, __: GetCoreSchemaHandler) -> CoreSchema:
+        return _any_json()
+
+
+def _any_json() -> CoreSchema:
+    return core_schema.no_info_after_validator_function(_finite, core_schema.any_schema())
+
+
+AnyJson: TypeAlias = Annotated[Any, _Finite()]
+"""Any JSON value: no NaN, no infinity."""
+
+
+class _Union:
     """Discriminator of a union, for use in `Annotated`: selects the arm to validate as."""
 
     def __get_pydantic_core_schema__(
         self, source: Any, handler: GetCoreSchemaHandler
     ) -> CoreSchema:
         arms: dict[str, type[Any]] = {arm.__name__: arm for arm in get_args(source)}
+        members = frozenset(arms.values())
         self._learn(arms)
 
-        def told(value: Any) -> str | None:
-            if isinstance(value, dict):
-                return self._arm(cast("dict[str, Any]", value))
-            return next((kind.__name__ for kind in type(value).__mro__ if kind in members), None)
+        choices = {
+            name: _unknown_content() if arm is UnknownContent else handler.generate_schema(arm)
+            for name, arm in arms.items()
+        }
 
-        members = frozenset(arms.values())
-        return core_schema.tagged_union_schema(
-            {
-                name: _unknown_content() if arm is UnknownContent else handler.generate_schema(arm)
-                for name, arm in arms.items()
-            },
-            discriminator=told,
-            custom_error_type="union_arm",
-            custom_error_message=f"Input should be one of {', '.join(arms)}",
+        def told(read: Callable[[dict[str, Any]], str | None]) -> CoreSchema:
+            def discriminator(value: Any) -> str | None:
+                if isinstance(value, dict):
+                    return read(cast("dict[str, Any]", value))
+                kinds = type(value).__mro__
+                return next((kind.__name__ for kind in kinds if kind in members), None)
+
+            return core_schema.tagged_union_schema(
+                choices,
+                discriminator=discriminator,
+                custom_error_type="union_arm",
+                custom_error_message=f"Input should be one of {', '.join(arms)}",
+            )
+
+        return core_schema.json_or_python_schema(
+            json_schema=told(self._arm), python_schema=told(self._arm_by_names)
         )
 
     def _learn(self, arms: dict[str, type[Any]]) -> None:
         """Collect from the arms what discriminates them."""
 
     def _arm(self, value: dict[str, Any]) -> str | None:
+        """Return the name of the arm that an object of JSON text is."""
+        raise NotImplementedError
+
+    def _arm_by_names(self, value: dict[str, Any]) -> str | None:
+        """Return the same of a dict, which may have attribute names too."""
         raise NotImplementedError
 
 
-class Picked(_ToldApart):
+class Picked(_Union):
     """Selects the arm by the keys of the object, with the marker of the wire types."""
 
-    def __init__(self, marker: type[Arm]) -> None:
+    def __init__(self, marker: type[UntaggedUnion]) -> None:
         self._marker = marker
 
     def _arm(self, value: dict[str, Any]) -> str | None:
         try:
-            return self._marker.pick(_by_wire_keys(value)).__name__
+            return self._marker.pick(value).__name__
         except ValueError:
             return None
 
+    def _arm_by_names(self, value: dict[str, Any]) -> str | None:
+        return self._arm(_by_wire_keys(value))
 
-class Tagged(_ToldApart):
+
+class Tagged(_Union):
     """Selects the arm by a tag that may be absent or have an unknown value.
 
     An absent tag stands for `missing`; an unknown value is UnknownContent, if that is an arm.
@@ -89,7 +165,12 @@ class Tagged(_ToldApart):
             self._values[tag.default] = name
 
     def _arm(self, value: dict[str, Any]) -> str | None:
-        tag = value.get(self._wire, value.get(self._name, self._missing))
+        return self._with(value.get(self._wire, self._missing))
+
+    def _arm_by_names(self, value: dict[str, Any]) -> str | None:
+        return self._with(value.get(self._wire, value.get(self._name, self._missing)))
+
+    def _with(self, tag: Any) -> str | None:
         return self._values.get(tag, self._other) if isinstance(tag, str) else None
 
 
@@ -111,7 +192,10 @@ def _unknown_content() -> CoreSchema:
 
     read = core_schema.no_info_after_validator_function(
         kept,
-        core_schema.dict_schema(core_schema.str_schema(strict=True), core_schema.any_schema()),
+        core_schema.dict_schema(
+            core_schema.str_schema(strict=True),
+            _any_json(),
+        ),
     )
     return core_schema.json_or_python_schema(
         json_schema=read,

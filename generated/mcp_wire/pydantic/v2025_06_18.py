@@ -2,19 +2,19 @@
 # sha256 23e7b24931be610f653e330e747672801fee4b2d3bf1441e739b87a8b3a152f8
 """Pydantic models of MCP 2025-06-18, with the names of mcp_wire.v2025_06_18.
 
-Attributes are snake_case, aliases are the keys on the wire; models accept either. Unknown keys
-are kept. `mcp_wire.pydantic` converts models to wire types and back.
+Attributes are snake_case, aliases are the keys on the wire; see `mcp_wire.pydantic` for what models
+read and keep. `meta` is `_meta`: metadata by key, kept whatever the keys.
 """
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Literal, TypeAlias
+from typing import Annotated, Literal, TypeAlias
 
-from pydantic import Field
+from pydantic import Field, StrictInt, StrictStr
 from typing_extensions import TypeAliasType
 
 from mcp_wire.base import UnknownContent
-from mcp_wire.pydantic.base import Picked, Tagged, WireModel
+from mcp_wire.pydantic.base import AnyJson, Picked, Tagged, WireModel
 from mcp_wire.v2025_06_18 import types
 
 __all__ = [
@@ -142,489 +142,1089 @@ __all__ = [
 
 
 class BaseMetadata(WireModel):
+    """The base of what has a name for programs and a title for people.
+
+    Source: https://modelcontextprotocol.io/specification/2025-06-18/schema#basemetadata
+    """
+
     name: str
+    """Identifies it to programs; shown to people who have no title to see."""
     title: str | None = None
+    """Display name for people; absent means that they see `name`."""
 
 
 class BlobResourceContents(WireModel):
+    """The bytes of a resource, in base64.
+
+    Source: https://modelcontextprotocol.io/specification/2025-06-18/schema#blobresourcecontents
+    """
+
     uri: str
+    """The address that this was read from; it may be a part of the one asked for."""
     blob: str
+    """The bytes, in base64."""
     mime_type: Annotated[str | None, Field(alias="mimeType")] = None
-    meta: Annotated[dict[str, Any] | None, Field(alias="_meta")] = None
+    """Media type, such as `text/plain`; absent if it is not known."""
+    meta: Annotated[dict[str, AnyJson] | None, Field(alias="_meta")] = None
+    """Metadata by key; keys that we do not know are kept."""
 
 
 class BooleanSchema(WireModel):
+    """A form field for yes or no.
+
+    Source: https://modelcontextprotocol.io/specification/2025-06-18/schema#booleanschema
+    """
+
     type: Literal["boolean"] = "boolean"
+    """Always `boolean`."""
     title: str | None = None
+    """The field's label."""
     description: str | None = None
+    """Explanation of the form field, for the user."""
     default: bool | None = None
+    """The answer to begin with; absent means neither."""
 
 
 class CallToolRequestParams(WireModel):
+    """Names the tool to run, and its arguments.
+
+    Source: https://modelcontextprotocol.io/specification/2025-06-18/schema#calltoolrequest
+    """
+
     name: str
-    arguments: dict[str, Any] | None = None
-    meta: Annotated[dict[str, Any] | None, Field(alias="_meta")] = None
+    """The tool's name, as in `tools/list`."""
+    arguments: dict[str, AnyJson] | None = None
+    """Values by parameter, as the tool's input schema wants them; absent means none."""
+    meta: Annotated[dict[str, AnyJson] | None, Field(alias="_meta")] = None
+    """Metadata by key; keys that we do not know are kept."""
 
 
 class CallToolRequest(WireModel):
+    """The request `tools/call`, from client to server.
+
+    Source: https://modelcontextprotocol.io/specification/2025-06-18/schema#calltoolrequest
+    """
+
     method: Literal["tools/call"] = "tools/call"
     params: CallToolRequestParams
+    """Arguments of the method."""
 
 
 class RootsCapability(WireModel):
+    """The client answers `roots/list`; says whether it also reports changes.
+
+    Source: https://modelcontextprotocol.io/specification/2025-06-18/schema#clientcapabilities
+    """
+
     list_changed: Annotated[bool | None, Field(alias="listChanged")] = None
+    """True if the client tells when there are other roots than before."""
 
 
 class ClientCapabilities(WireModel):
-    experimental: dict[str, dict[str, Any]] | None = None
+    """Features that a client declares; an absent member is not supported.
+
+    Source: https://modelcontextprotocol.io/specification/2025-06-18/schema#clientcapabilities
+    """
+
+    experimental: dict[str, dict[str, AnyJson]] | None = None
+    """Features outside the specification by name, each with its settings."""
     roots: RootsCapability | None = None
-    sampling: dict[str, Any] | None = None
-    elicitation: dict[str, Any] | None = None
+    """Present if the client tells which directories and files to work on."""
+    sampling: dict[str, AnyJson] | None = None
+    """Present if the client can call a model for the server."""
+    elicitation: dict[str, AnyJson] | None = None
+    """Present if the client can ask its user; empty means by form only."""
 
 
 class CompletionArgument(WireModel):
+    """The argument that the user is typing.
+
+    Source: https://modelcontextprotocol.io/specification/2025-06-18/schema#completerequest
+    """
+
     name: str
+    """The argument of the prompt, or the variable of the template."""
     value: str
+    """The text typed so far; may be empty."""
 
 
 class CompletionContext(WireModel):
+    """Arguments that the user has chosen already, to narrow the suggestions.
+
+    Source: https://modelcontextprotocol.io/specification/2025-06-18/schema#completerequest
+    """
+
     arguments: dict[str, str] | None = None
+    """Values chosen already, by name."""
 
 
 class Completion(WireModel):
+    """Values that an argument could have.
+
+    Source: https://modelcontextprotocol.io/specification/2025-06-18/schema#completeresult
+    """
+
     values: list[str]
+    """The best ones first, at most 100."""
     total: int | None = None
+    """Number of values, unsent ones included; absent if unknown."""
     has_more: Annotated[bool | None, Field(alias="hasMore")] = None
+    """True if there are more values than were sent."""
 
 
 class CompleteResult(WireModel):
+    """The server's suggestions for an argument.
+
+    Source: https://modelcontextprotocol.io/specification/2025-06-18/schema#completeresult
+    """
+
     completion: Completion
-    meta: Annotated[dict[str, Any] | None, Field(alias="_meta")] = None
+    """Values to offer, and whether there are more."""
+    meta: Annotated[dict[str, AnyJson] | None, Field(alias="_meta")] = None
+    """Metadata by key; keys that we do not know are kept."""
 
 
-Cursor = TypeAliasType("Cursor", str)
+Cursor = TypeAliasType("Cursor", StrictStr)
+"""An opaque position in a paged list; only the server can read it."""
 
 
 class ElicitResult(WireModel):
+    """The user's answer, or that they declined or dismissed the request.
+
+    Source: https://modelcontextprotocol.io/specification/2025-06-18/schema#elicitresult
+    """
+
     action: Literal["accept", "decline", "cancel"]
-    meta: Annotated[dict[str, Any] | None, Field(alias="_meta")] = None
+    """`accept`, `decline` (the user said no) or `cancel` (dismissed without a choice)."""
+    meta: Annotated[dict[str, AnyJson] | None, Field(alias="_meta")] = None
+    """Metadata by key; keys that we do not know are kept."""
     content: dict[str, str | bool | int | float] | None = None
+    """The answers by key; only if a form was accepted."""
 
 
 class EnumSchema(WireModel):
+    """A form field with fixed choices.
+
+    Source: https://modelcontextprotocol.io/specification/2025-06-18/schema#enumschema
+    """
+
     type: Literal["string"] = "string"
+    """Always `string`."""
     enum: list[str]
+    """The values to choose from."""
     title: str | None = None
+    """The field's label."""
     description: str | None = None
+    """Explanation of the form field, for the user."""
     enum_names: Annotated[list[str] | None, Field(alias="enumNames")] = None
+    """Labels that the user sees, in the order of `enum`."""
 
 
 class GetPromptRequestParams(WireModel):
+    """Names the prompt to render, and its arguments.
+
+    Source: https://modelcontextprotocol.io/specification/2025-06-18/schema#getpromptrequest
+    """
+
     name: str
+    """The prompt's name, as in `prompts/list`."""
     arguments: dict[str, str] | None = None
-    meta: Annotated[dict[str, Any] | None, Field(alias="_meta")] = None
+    """The text for each blank, by name; absent means none."""
+    meta: Annotated[dict[str, AnyJson] | None, Field(alias="_meta")] = None
+    """Metadata by key; keys that we do not know are kept."""
 
 
 class GetPromptRequest(WireModel):
+    """The request `prompts/get`, from client to server.
+
+    Source: https://modelcontextprotocol.io/specification/2025-06-18/schema#getpromptrequest
+    """
+
     method: Literal["prompts/get"] = "prompts/get"
     params: GetPromptRequestParams
+    """Arguments of the method."""
 
 
 class Implementation(WireModel):
+    """Name and version of a peer's software; unverified, so not to be used for security.
+
+    Source: https://modelcontextprotocol.io/specification/2025-06-18/schema#implementation
+    """
+
     name: str
+    """Identifies the software to programs; shown where there is no title."""
     version: str
+    """The version of the software, not of the protocol."""
     title: str | None = None
+    """Display name for people; absent means that they see `name`."""
 
 
 class InitializeRequestParams(WireModel):
+    """Opens the handshake: the client's newest revision, capabilities and identity.
+
+    Source: https://modelcontextprotocol.io/specification/2025-06-18/schema#initializerequest
+    """
+
     protocol_version: Annotated[str, Field(alias="protocolVersion")]
+    """The newest revision that the client speaks, such as `2025-06-18`."""
     capabilities: ClientCapabilities
+    """Features that the client declares for the whole session."""
     client_info: Annotated[Implementation, Field(alias="clientInfo")]
-    meta: Annotated[dict[str, Any] | None, Field(alias="_meta")] = None
+    """The software that the client says it is."""
+    meta: Annotated[dict[str, AnyJson] | None, Field(alias="_meta")] = None
+    """Metadata by key; keys that we do not know are kept."""
 
 
 class InitializeRequest(WireModel):
+    """The request `initialize`, from client to server.
+
+    Source: https://modelcontextprotocol.io/specification/2025-06-18/schema#initializerequest
+    """
+
     method: Literal["initialize"] = "initialize"
     params: InitializeRequestParams
+    """Arguments of the method."""
 
 
 class NotificationParams(WireModel):
-    meta: Annotated[dict[str, Any] | None, Field(alias="_meta")] = None
+    """The params of a notification without data of its own.
+
+    Source:
+    https://modelcontextprotocol.io/specification/2025-06-18/schema#initializednotification
+    """
+
+    meta: Annotated[dict[str, AnyJson] | None, Field(alias="_meta")] = None
+    """Metadata by key; keys that we do not know are kept."""
 
 
 class InitializedNotification(WireModel):
+    """The notification `notifications/initialized`, from client to server.
+
+    Source:
+    https://modelcontextprotocol.io/specification/2025-06-18/schema#initializednotification
+    """
+
     method: Literal["notifications/initialized"] = "notifications/initialized"
     params: NotificationParams | None = None
+    """Arguments of the method."""
 
 
 class Error(WireModel):
+    """A JSON-RPC error: code, message and optional data.
+
+    Source: https://modelcontextprotocol.io/specification/2025-06-18/schema#jsonrpcerror
+    """
+
     code: int
+    """Number of the error kind; -32768 to -32000 belong to JSON-RPC and MCP."""
     message: str
-    data: Any | None = None
+    """Description of the error in one short sentence."""
+    data: AnyJson | None = None
+    """Whatever else the sender has to say, as any JSON."""
 
 
 class JSONRPCNotification(WireModel):
+    """The frame of a notification, whatever its method.
+
+    Source: https://modelcontextprotocol.io/specification/2025-06-18/schema#jsonrpcnotification
+    """
+
     method: str
+    """Name of the request or notification, such as `tools/call`."""
     jsonrpc: Literal["2.0"] = "2.0"
-    params: dict[str, Any] | None = None
+    """Version of JSON-RPC, always `2.0`."""
+    params: dict[str, AnyJson] | None = None
+    """Arguments of the method."""
 
 
 class PaginatedRequestParams(WireModel):
+    """Selects the page of a list to fetch.
+
+    Source: https://modelcontextprotocol.io/specification/2025-06-18/schema#listpromptsrequest
+    """
+
     cursor: str | None = None
-    meta: Annotated[dict[str, Any] | None, Field(alias="_meta")] = None
+    """Position from the previous page's `nextCursor`; absent means from the start."""
+    meta: Annotated[dict[str, AnyJson] | None, Field(alias="_meta")] = None
+    """Metadata by key; keys that we do not know are kept."""
 
 
 class ListPromptsRequest(WireModel):
+    """The request `prompts/list`, from client to server.
+
+    Source: https://modelcontextprotocol.io/specification/2025-06-18/schema#listpromptsrequest
+    """
+
     method: Literal["prompts/list"] = "prompts/list"
     params: PaginatedRequestParams | None = None
+    """Arguments of the method."""
 
 
 class ListResourceTemplatesRequest(WireModel):
+    """The request `resources/templates/list`, from client to server.
+
+    Source:
+    https://modelcontextprotocol.io/specification/2025-06-18/schema#listresourcetemplatesrequest
+    """
+
     method: Literal["resources/templates/list"] = "resources/templates/list"
     params: PaginatedRequestParams | None = None
+    """Arguments of the method."""
 
 
 class ListResourcesRequest(WireModel):
+    """The request `resources/list`, from client to server.
+
+    Source: https://modelcontextprotocol.io/specification/2025-06-18/schema#listresourcesrequest
+    """
+
     method: Literal["resources/list"] = "resources/list"
     params: PaginatedRequestParams | None = None
+    """Arguments of the method."""
 
 
 class RequestParams(WireModel):
-    meta: Annotated[dict[str, Any] | None, Field(alias="_meta")] = None
+    """The params of a request without data of its own.
+
+    Source: https://modelcontextprotocol.io/specification/2025-06-18/schema#listrootsrequest
+    """
+
+    meta: Annotated[dict[str, AnyJson] | None, Field(alias="_meta")] = None
+    """Metadata by key; keys that we do not know are kept."""
 
 
 class ListRootsRequest(WireModel):
+    """The request `roots/list`, from server to client.
+
+    Source: https://modelcontextprotocol.io/specification/2025-06-18/schema#listrootsrequest
+    """
+
     method: Literal["roots/list"] = "roots/list"
     params: RequestParams | None = None
+    """Arguments of the method."""
 
 
 class ListToolsRequest(WireModel):
+    """The request `tools/list`, from client to server.
+
+    Source: https://modelcontextprotocol.io/specification/2025-06-18/schema#listtoolsrequest
+    """
+
     method: Literal["tools/list"] = "tools/list"
     params: PaginatedRequestParams | None = None
+    """Arguments of the method."""
 
 
 LoggingLevel = TypeAliasType(
     "LoggingLevel",
     Literal["debug", "info", "notice", "warning", "error", "critical", "alert", "emergency"],
 )
+"""Severity of a log message, from `debug` up to `emergency` (as in RFC 5424)."""
 
 
 class LoggingMessageNotificationParams(WireModel):
+    """One entry of the server's log.
+
+    Source:
+    https://modelcontextprotocol.io/specification/2025-06-18/schema#loggingmessagenotification
+    """
+
     level: LoggingLevel
-    data: Any
+    """Severity, from `debug` up to `emergency`."""
+    data: AnyJson
+    """The logged value, any JSON; it must not hold secrets."""
     logger: str | None = None
-    meta: Annotated[dict[str, Any] | None, Field(alias="_meta")] = None
+    """The part of the server that logs it."""
+    meta: Annotated[dict[str, AnyJson] | None, Field(alias="_meta")] = None
+    """Metadata by key; keys that we do not know are kept."""
 
 
 class LoggingMessageNotification(WireModel):
+    """The notification `notifications/message`, from server to client.
+
+    Source:
+    https://modelcontextprotocol.io/specification/2025-06-18/schema#loggingmessagenotification
+    """
+
     method: Literal["notifications/message"] = "notifications/message"
     params: LoggingMessageNotificationParams
+    """Arguments of the method."""
 
 
 class ModelHint(WireModel):
+    """A model, or family of models, that the server would like.
+
+    Source: https://modelcontextprotocol.io/specification/2025-06-18/schema#modelhint
+    """
+
     name: str | None = None
+    """A part of the wanted model's name, such as `sonnet`; a similar model will do."""
 
 
 class ModelPreferences(WireModel):
+    """The server's priorities for a model; the client makes the choice.
+
+    Source: https://modelcontextprotocol.io/specification/2025-06-18/schema#modelpreferences
+    """
+
     hints: list[ModelHint] | None = None
+    """Models that would suit, best first; they weigh more than the priorities."""
     cost_priority: Annotated[int | float | None, Field(alias="costPriority", ge=0.0, le=1.0)] = None
+    """Weight of a low price, from 0 (not at all) to 1 (most of all)."""
     speed_priority: Annotated[int | float | None, Field(alias="speedPriority", ge=0.0, le=1.0)] = (
         None
     )
+    """Weight of a quick answer, from 0 (not at all) to 1 (most of all)."""
     intelligence_priority: Annotated[
         int | float | None, Field(alias="intelligencePriority", ge=0.0, le=1.0)
     ] = None
+    """Weight of ability, from 0 (not at all) to 1 (most of all)."""
 
 
 class Notification(WireModel):
+    """The base of messages without a response.
+
+    Source: https://modelcontextprotocol.io/specification/2025-06-18/schema#notification
+    """
+
     method: str
-    params: dict[str, Any] | None = None
+    """Name of the request or notification, such as `tools/call`."""
+    params: dict[str, AnyJson] | None = None
+    """Arguments of the method."""
 
 
 class NumberSchema(WireModel):
+    """A form field for a number.
+
+    Source: https://modelcontextprotocol.io/specification/2025-06-18/schema#numberschema
+    """
+
     type: Literal["number", "integer"]
+    """`integer` if only whole numbers will do, else `number`."""
     title: str | None = None
+    """The field's label."""
     description: str | None = None
+    """Explanation of the form field, for the user."""
     minimum: int | float | None = None
+    """The smallest number allowed; absent means no limit."""
     maximum: int | float | None = None
+    """The largest number allowed; absent means no limit."""
 
 
 class PaginatedRequest(WireModel):
+    """The base of requests for one page of a list.
+
+    Source: https://modelcontextprotocol.io/specification/2025-06-18/schema#paginatedrequest
+    """
+
     method: str
+    """Name of the request or notification, such as `tools/call`."""
     params: PaginatedRequestParams | None = None
+    """Arguments of the method."""
 
 
 class PaginatedResult(WireModel):
-    meta: Annotated[dict[str, Any] | None, Field(alias="_meta")] = None
+    """The base of results that come page by page.
+
+    Source: https://modelcontextprotocol.io/specification/2025-06-18/schema#paginatedresult
+    """
+
+    meta: Annotated[dict[str, AnyJson] | None, Field(alias="_meta")] = None
+    """Metadata by key; keys that we do not know are kept."""
     next_cursor: Annotated[str | None, Field(alias="nextCursor")] = None
+    """Value to send as `cursor` for the following page; absent on the last one."""
 
 
 class PingRequest(WireModel):
+    """The request `ping`, from either side.
+
+    Source: https://modelcontextprotocol.io/specification/2025-06-18/schema#pingrequest
+    """
+
     method: Literal["ping"] = "ping"
     params: RequestParams | None = None
+    """Arguments of the method."""
 
 
-ProgressToken = TypeAliasType("ProgressToken", str | int)
+ProgressToken = TypeAliasType("ProgressToken", StrictStr | StrictInt)
+"""Ties progress notifications to a request; chosen by the request's sender."""
 
 
 class PromptArgument(WireModel):
+    """A blank in a prompt.
+
+    Source: https://modelcontextprotocol.io/specification/2025-06-18/schema#promptargument
+    """
+
     name: str
+    """The key that its value is sent under."""
     title: str | None = None
+    """Display name for people; absent means that they see `name`."""
     description: str | None = None
+    """Explanation of the argument, for people."""
     required: bool | None = None
+    """True if it must be filled in; absent means that it may be left out."""
 
 
 class PromptListChangedNotification(WireModel):
+    """The notification `notifications/prompts/list_changed`, from server to client.
+
+    Source:
+    https://modelcontextprotocol.io/specification/2025-06-18/schema#promptlistchangednotification
+    """
+
     method: Literal["notifications/prompts/list_changed"] = "notifications/prompts/list_changed"
     params: NotificationParams | None = None
+    """Arguments of the method."""
 
 
 class PromptReference(WireModel):
+    """Points to a prompt, to have one of its arguments completed.
+
+    Source: https://modelcontextprotocol.io/specification/2025-06-18/schema#promptreference
+    """
+
     type: Literal["ref/prompt"] = "ref/prompt"
     name: str
+    """The prompt's name, as in `prompts/list`."""
     title: str | None = None
+    """Display name for people; absent means that they see `name`."""
 
 
 class ReadResourceRequestParams(WireModel):
+    """Names the resource to read by its URI.
+
+    Source: https://modelcontextprotocol.io/specification/2025-06-18/schema#readresourcerequest
+    """
+
     uri: str
-    meta: Annotated[dict[str, Any] | None, Field(alias="_meta")] = None
+    """URI of the resource, with any scheme; the server interprets it."""
+    meta: Annotated[dict[str, AnyJson] | None, Field(alias="_meta")] = None
+    """Metadata by key; keys that we do not know are kept."""
 
 
 class ReadResourceRequest(WireModel):
+    """The request `resources/read`, from client to server.
+
+    Source: https://modelcontextprotocol.io/specification/2025-06-18/schema#readresourcerequest
+    """
+
     method: Literal["resources/read"] = "resources/read"
     params: ReadResourceRequestParams
+    """Arguments of the method."""
 
 
 class Request(WireModel):
+    """The base of messages with a response.
+
+    Source: https://modelcontextprotocol.io/specification/2025-06-18/schema#request
+    """
+
     method: str
-    params: dict[str, Any] | None = None
+    """Name of the request or notification, such as `tools/call`."""
+    params: dict[str, AnyJson] | None = None
+    """Arguments of the method."""
 
 
-RequestId = TypeAliasType("RequestId", str | int)
+RequestId = TypeAliasType("RequestId", StrictStr | StrictInt)
+"""Ties an answer to its request; chosen by the request's sender, never null."""
 
 
 class ResourceContents(WireModel):
+    """The base of what reading a resource gives.
+
+    Source: https://modelcontextprotocol.io/specification/2025-06-18/schema#resourcecontents
+    """
+
     uri: str
+    """The address that this was read from; it may be a part of the one asked for."""
     mime_type: Annotated[str | None, Field(alias="mimeType")] = None
-    meta: Annotated[dict[str, Any] | None, Field(alias="_meta")] = None
+    """Media type, such as `text/plain`; absent if it is not known."""
+    meta: Annotated[dict[str, AnyJson] | None, Field(alias="_meta")] = None
+    """Metadata by key; keys that we do not know are kept."""
 
 
 class ResourceListChangedNotification(WireModel):
+    """The notification `notifications/resources/list_changed`, from server to client.
+
+    Source:
+    https://modelcontextprotocol.io/specification/2025-06-18/schema#resourcelistchangednotification
+    """
+
     method: Literal["notifications/resources/list_changed"] = "notifications/resources/list_changed"
     params: NotificationParams | None = None
+    """Arguments of the method."""
 
 
 class ResourceTemplateReference(WireModel):
+    """Points to a resource template, to have one of its variables completed.
+
+    Source:
+    https://modelcontextprotocol.io/specification/2025-06-18/schema#resourcetemplatereference
+    """
+
     type: Literal["ref/resource"] = "ref/resource"
     uri: str
+    """The template, or the address of one resource, as the server lists it."""
 
 
 class ResourceUpdatedNotificationParams(WireModel):
+    """A resource has changed; the client may want to read it again.
+
+    Source:
+    https://modelcontextprotocol.io/specification/2025-06-18/schema#resourceupdatednotification
+    """
+
     uri: str
-    meta: Annotated[dict[str, Any] | None, Field(alias="_meta")] = None
+    """The changed resource; it may be a part of the one subscribed to."""
+    meta: Annotated[dict[str, AnyJson] | None, Field(alias="_meta")] = None
+    """Metadata by key; keys that we do not know are kept."""
 
 
 class ResourceUpdatedNotification(WireModel):
+    """The notification `notifications/resources/updated`, from server to client.
+
+    Source:
+    https://modelcontextprotocol.io/specification/2025-06-18/schema#resourceupdatednotification
+    """
+
     method: Literal["notifications/resources/updated"] = "notifications/resources/updated"
     params: ResourceUpdatedNotificationParams
+    """Arguments of the method."""
 
 
 class Result(WireModel):
-    meta: Annotated[dict[str, Any] | None, Field(alias="_meta")] = None
+    """Base of all results; alone it says that the request succeeded.
+
+    Source: https://modelcontextprotocol.io/specification/2025-06-18/schema#result
+    """
+
+    meta: Annotated[dict[str, AnyJson] | None, Field(alias="_meta")] = None
+    """Metadata by key; keys that we do not know are kept."""
 
 
 Role = TypeAliasType("Role", Literal["user", "assistant"])
+"""Speaker or audience of a message: the user, or the assistant (a model)."""
 
 
 class Root(WireModel):
+    """A directory or file that the client points the server to.
+
+    Source: https://modelcontextprotocol.io/specification/2025-06-18/schema#root
+    """
+
     uri: str
+    """Location of the directory or file; always begins with `file://`."""
     name: str | None = None
-    meta: Annotated[dict[str, Any] | None, Field(alias="_meta")] = None
+    """Display name for people."""
+    meta: Annotated[dict[str, AnyJson] | None, Field(alias="_meta")] = None
+    """Metadata by key; keys that we do not know are kept."""
 
 
 class RootsListChangedNotification(WireModel):
+    """The notification `notifications/roots/list_changed`, from client to server.
+
+    Source:
+    https://modelcontextprotocol.io/specification/2025-06-18/schema#rootslistchangednotification
+    """
+
     method: Literal["notifications/roots/list_changed"] = "notifications/roots/list_changed"
     params: NotificationParams | None = None
+    """Arguments of the method."""
 
 
 class PromptsCapability(WireModel):
+    """The server has prompts; says whether it reports changes of the list.
+
+    Source: https://modelcontextprotocol.io/specification/2025-06-18/schema#servercapabilities
+    """
+
     list_changed: Annotated[bool | None, Field(alias="listChanged")] = None
+    """True if the server tells when there are other prompts than before."""
 
 
 class ResourcesCapability(WireModel):
+    """The server has resources; says which changes it reports.
+
+    Source: https://modelcontextprotocol.io/specification/2025-06-18/schema#servercapabilities
+    """
+
     subscribe: bool | None = None
+    """True if the server tells subscribers when a resource has changed."""
     list_changed: Annotated[bool | None, Field(alias="listChanged")] = None
+    """True if the server tells when there are other resources than before."""
 
 
 class ToolsCapability(WireModel):
+    """The server has tools; says whether it reports changes of the list.
+
+    Source: https://modelcontextprotocol.io/specification/2025-06-18/schema#servercapabilities
+    """
+
     list_changed: Annotated[bool | None, Field(alias="listChanged")] = None
+    """True if the server tells when there are other tools than before."""
 
 
 class ServerCapabilities(WireModel):
-    experimental: dict[str, dict[str, Any]] | None = None
-    logging: dict[str, Any] | None = None
-    completions: dict[str, Any] | None = None
+    """Features that a server declares; an absent member is not supported.
+
+    Source: https://modelcontextprotocol.io/specification/2025-06-18/schema#servercapabilities
+    """
+
+    experimental: dict[str, dict[str, AnyJson]] | None = None
+    """Features outside the specification by name, each with its settings."""
+    logging: dict[str, AnyJson] | None = None
+    """Present, as an empty object, if the server sends log messages."""
+    completions: dict[str, AnyJson] | None = None
+    """Present, as an empty object, if the server suggests values for arguments."""
     prompts: PromptsCapability | None = None
+    """Present if the server has prompts to fill in."""
     resources: ResourcesCapability | None = None
+    """Present if the server has resources to read."""
     tools: ToolsCapability | None = None
+    """Present if the server has tools to call."""
 
 
 class SetLevelRequestParams(WireModel):
+    """Sets the minimum severity of the log messages to send.
+
+    Source: https://modelcontextprotocol.io/specification/2025-06-18/schema#setlevelrequest
+    """
+
     level: LoggingLevel
-    meta: Annotated[dict[str, Any] | None, Field(alias="_meta")] = None
+    """The least severe messages to send; more severe ones are sent as well."""
+    meta: Annotated[dict[str, AnyJson] | None, Field(alias="_meta")] = None
+    """Metadata by key; keys that we do not know are kept."""
 
 
 class SetLevelRequest(WireModel):
+    """The request `logging/setLevel`, from client to server.
+
+    Source: https://modelcontextprotocol.io/specification/2025-06-18/schema#setlevelrequest
+    """
+
     method: Literal["logging/setLevel"] = "logging/setLevel"
     params: SetLevelRequestParams
+    """Arguments of the method."""
 
 
 class StringSchema(WireModel):
+    """A form field for text.
+
+    Source: https://modelcontextprotocol.io/specification/2025-06-18/schema#stringschema
+    """
+
     type: Literal["string"] = "string"
+    """Always `string`."""
     title: str | None = None
+    """The field's label."""
     description: str | None = None
+    """Explanation of the form field, for the user."""
     min_length: Annotated[int | None, Field(alias="minLength")] = None
+    """The fewest characters allowed; absent means no limit."""
     max_length: Annotated[int | None, Field(alias="maxLength")] = None
+    """The most characters allowed; absent means no limit."""
     format: Literal["email", "uri", "date", "date-time"] | None = None
+    """Required kind of text, such as an email address; absent means anything."""
 
 
 class SubscribeRequestParams(WireModel):
+    """Names the resource to report updates of.
+
+    Source: https://modelcontextprotocol.io/specification/2025-06-18/schema#subscriberequest
+    """
+
     uri: str
-    meta: Annotated[dict[str, Any] | None, Field(alias="_meta")] = None
+    """Its address, with any scheme; the server decides what that means."""
+    meta: Annotated[dict[str, AnyJson] | None, Field(alias="_meta")] = None
+    """Metadata by key; keys that we do not know are kept."""
 
 
 class SubscribeRequest(WireModel):
+    """The request `resources/subscribe`, from client to server.
+
+    Source: https://modelcontextprotocol.io/specification/2025-06-18/schema#subscriberequest
+    """
+
     method: Literal["resources/subscribe"] = "resources/subscribe"
     params: SubscribeRequestParams
+    """Arguments of the method."""
 
 
 class TextResourceContents(WireModel):
+    """A resource that can be read as text.
+
+    Source: https://modelcontextprotocol.io/specification/2025-06-18/schema#textresourcecontents
+    """
+
     uri: str
+    """The address that this was read from; it may be a part of the one asked for."""
     text: str
+    """All of it; never an encoding of bytes."""
     mime_type: Annotated[str | None, Field(alias="mimeType")] = None
-    meta: Annotated[dict[str, Any] | None, Field(alias="_meta")] = None
+    """Media type, such as `text/plain`; absent if it is not known."""
+    meta: Annotated[dict[str, AnyJson] | None, Field(alias="_meta")] = None
+    """Metadata by key; keys that we do not know are kept."""
 
 
 class ToolAnnotations(WireModel):
+    """Hints on how a tool behaves; worth no more than the server that gives them.
+
+    Source: https://modelcontextprotocol.io/specification/2025-06-18/schema#toolannotations
+    """
+
     title: str | None = None
+    """Display name for people, if the tool itself has no `title`."""
     read_only_hint: Annotated[bool | None, Field(alias="readOnlyHint")] = None
+    """It changes nothing; absent means false."""
     destructive_hint: Annotated[bool | None, Field(alias="destructiveHint")] = None
+    """Its changes may delete or overwrite, not only add; absent means true."""
     idempotent_hint: Annotated[bool | None, Field(alias="idempotentHint")] = None
+    """A second call with the same arguments changes nothing more; absent means false."""
     open_world_hint: Annotated[bool | None, Field(alias="openWorldHint")] = None
+    """It deals with things outside, as a web search does; absent means true."""
 
 
 class ToolListChangedNotification(WireModel):
+    """The notification `notifications/tools/list_changed`, from server to client.
+
+    Source:
+    https://modelcontextprotocol.io/specification/2025-06-18/schema#toollistchangednotification
+    """
+
     method: Literal["notifications/tools/list_changed"] = "notifications/tools/list_changed"
     params: NotificationParams | None = None
+    """Arguments of the method."""
 
 
 class UnsubscribeRequestParams(WireModel):
+    """Names the resource to stop reporting updates of.
+
+    Source: https://modelcontextprotocol.io/specification/2025-06-18/schema#unsubscriberequest
+    """
+
     uri: str
-    meta: Annotated[dict[str, Any] | None, Field(alias="_meta")] = None
+    """Its address, as it was subscribed to."""
+    meta: Annotated[dict[str, AnyJson] | None, Field(alias="_meta")] = None
+    """Metadata by key; keys that we do not know are kept."""
 
 
 class UnsubscribeRequest(WireModel):
+    """The request `resources/unsubscribe`, from client to server.
+
+    Source: https://modelcontextprotocol.io/specification/2025-06-18/schema#unsubscriberequest
+    """
+
     method: Literal["resources/unsubscribe"] = "resources/unsubscribe"
     params: UnsubscribeRequestParams
+    """Arguments of the method."""
 
 
 class Annotations(WireModel):
+    """Hints to the host: who something is for, and how much it matters.
+
+    Source: https://modelcontextprotocol.io/specification/2025-06-18/schema#annotations
+    """
+
     audience: list[Role] | None = None
+    """The roles that it is meant for: `user`, `assistant` or both."""
     priority: Annotated[int | float | None, Field(ge=0.0, le=1.0)] = None
+    """Importance, from 0 (optional) to 1 (required)."""
     last_modified: Annotated[str | None, Field(alias="lastModified")] = None
+    """Time of the last change, in ISO 8601, such as `2026-01-31T09:30:00Z`."""
 
 
 class AudioContent(WireModel):
+    """A sound, inline.
+
+    Source: https://modelcontextprotocol.io/specification/2025-06-18/schema#audiocontent
+    """
+
     type: Literal["audio"] = "audio"
     data: str
+    """The sound's bytes, in base64."""
     mime_type: Annotated[str, Field(alias="mimeType")]
+    """The sound's media type, such as `audio/wav`."""
     annotations: Annotations | None = None
-    meta: Annotated[dict[str, Any] | None, Field(alias="_meta")] = None
+    """Hints to the host: who it is for, and how much it matters."""
+    meta: Annotated[dict[str, AnyJson] | None, Field(alias="_meta")] = None
+    """Metadata by key; keys that we do not know are kept."""
 
 
 class CancelledNotificationParams(WireModel):
+    """Names the request to cancel, and the reason.
+
+    Source: https://modelcontextprotocol.io/specification/2025-06-18/schema#cancellednotification
+    """
+
     request_id: Annotated[RequestId, Field(alias="requestId")]
+    """The id of the request in flight."""
     reason: str | None = None
-    meta: Annotated[dict[str, Any] | None, Field(alias="_meta")] = None
+    """Explanation for a log or the user."""
+    meta: Annotated[dict[str, AnyJson] | None, Field(alias="_meta")] = None
+    """Metadata by key; keys that we do not know are kept."""
 
 
 class CancelledNotification(WireModel):
+    """The notification `notifications/cancelled`, from either side.
+
+    Source: https://modelcontextprotocol.io/specification/2025-06-18/schema#cancellednotification
+    """
+
     method: Literal["notifications/cancelled"] = "notifications/cancelled"
     params: CancelledNotificationParams
+    """Arguments of the method."""
 
 
 CompletionReference = TypeAliasType(
     "CompletionReference",
     Annotated[PromptReference | ResourceTemplateReference, Field(discriminator="type")],
 )
+"""The prompt or resource template that an argument belongs to."""
 
 
 class CompleteRequestParams(WireModel):
+    """The argument to suggest values for.
+
+    Source: https://modelcontextprotocol.io/specification/2025-06-18/schema#completerequest
+    """
+
     ref: CompletionReference
+    """The prompt or resource template that has the argument."""
     argument: CompletionArgument
+    """Name of the argument, and the text typed so far."""
     context: CompletionContext | None = None
-    meta: Annotated[dict[str, Any] | None, Field(alias="_meta")] = None
+    """Values already entered for the other arguments, by name."""
+    meta: Annotated[dict[str, AnyJson] | None, Field(alias="_meta")] = None
+    """Metadata by key; keys that we do not know are kept."""
 
 
 class CompleteRequest(WireModel):
+    """The request `completion/complete`, from client to server.
+
+    Source: https://modelcontextprotocol.io/specification/2025-06-18/schema#completerequest
+    """
+
     method: Literal["completion/complete"] = "completion/complete"
     params: CompleteRequestParams
+    """Arguments of the method."""
 
 
 AnyResourceContents = TypeAliasType(
     "AnyResourceContents",
     Annotated[TextResourceContents | BlobResourceContents, Picked(types.AnyResourceContentsArm)],
 )
+"""The contents of a resource: text, or bytes in base64."""
 
 
 class EmbeddedResource(WireModel):
+    """A whole resource, put into a prompt or a tool's answer.
+
+    Source: https://modelcontextprotocol.io/specification/2025-06-18/schema#embeddedresource
+    """
+
     type: Literal["resource"] = "resource"
     resource: AnyResourceContents
+    """Its text, or its bytes, and where they are from."""
     annotations: Annotations | None = None
-    meta: Annotated[dict[str, Any] | None, Field(alias="_meta")] = None
+    """Hints to the host: who it is for, and how much it matters."""
+    meta: Annotated[dict[str, AnyJson] | None, Field(alias="_meta")] = None
+    """Metadata by key; keys that we do not know are kept."""
 
 
 EmptyResult: TypeAlias = Result
+"""A result without data: the request succeeded."""
 
 
 class ImageContent(WireModel):
+    """A picture, inline.
+
+    Source: https://modelcontextprotocol.io/specification/2025-06-18/schema#imagecontent
+    """
+
     type: Literal["image"] = "image"
     data: str
+    """The picture's bytes, in base64."""
     mime_type: Annotated[str, Field(alias="mimeType")]
+    """The picture's media type, such as `image/png`."""
     annotations: Annotations | None = None
-    meta: Annotated[dict[str, Any] | None, Field(alias="_meta")] = None
+    """Hints to the host: who it is for, and how much it matters."""
+    meta: Annotated[dict[str, AnyJson] | None, Field(alias="_meta")] = None
+    """Metadata by key; keys that we do not know are kept."""
 
 
 class InitializeResult(WireModel):
+    """Answers the handshake: the negotiated revision, the server's capabilities and identity.
+
+    Source: https://modelcontextprotocol.io/specification/2025-06-18/schema#initializeresult
+    """
+
     protocol_version: Annotated[str, Field(alias="protocolVersion")]
+    """The revision to speak from now on; a client that lacks it disconnects."""
     capabilities: ServerCapabilities
+    """Features that the server declares for the whole session."""
     server_info: Annotated[Implementation, Field(alias="serverInfo")]
-    meta: Annotated[dict[str, Any] | None, Field(alias="_meta")] = None
+    """The software that the server says it is."""
+    meta: Annotated[dict[str, AnyJson] | None, Field(alias="_meta")] = None
+    """Metadata by key; keys that we do not know are kept."""
     instructions: str | None = None
+    """Advice for a model on using the server; often put into the system prompt."""
 
 
 class JSONRPCError(WireModel):
+    """The frame of a response to a failed request.
+
+    Source: https://modelcontextprotocol.io/specification/2025-06-18/schema#jsonrpcerror
+    """
+
     jsonrpc: Literal["2.0"] = "2.0"
+    """Version of JSON-RPC, always `2.0`."""
     id: RequestId
+    """Ties a response to its request; chosen by the request's sender."""
     error: Error
+    """Code and description of the failure."""
 
 
 class JSONRPCRequest(WireModel):
+    """The frame of a request, whatever its method.
+
+    Source: https://modelcontextprotocol.io/specification/2025-06-18/schema#jsonrpcrequest
+    """
+
     method: str
+    """Name of the request or notification, such as `tools/call`."""
     jsonrpc: Literal["2.0"] = "2.0"
+    """Version of JSON-RPC, always `2.0`."""
     id: RequestId
-    params: dict[str, Any] | None = None
+    """Ties a response to its request; chosen by the request's sender."""
+    params: dict[str, AnyJson] | None = None
+    """Arguments of the method."""
 
 
 class JSONRPCResponse(WireModel):
+    """The frame of a response; until 2025-06-18 that of a result alone.
+
+    Source: https://modelcontextprotocol.io/specification/2025-06-18/schema#jsonrpcresponse
+    """
+
     jsonrpc: Literal["2.0"] = "2.0"
+    """Version of JSON-RPC, always `2.0`."""
     id: RequestId
+    """Ties a response to its request; chosen by the request's sender."""
     result: Result
+    """Answer to the request; its type depends on the method."""
 
 
 class ListRootsResult(WireModel):
+    """The directories and files that the client points the server to.
+
+    Source: https://modelcontextprotocol.io/specification/2025-06-18/schema#listrootsresult
+    """
+
     roots: list[Root]
-    meta: Annotated[dict[str, Any] | None, Field(alias="_meta")] = None
+    """All of them: this list has no pages."""
+    meta: Annotated[dict[str, AnyJson] | None, Field(alias="_meta")] = None
+    """Metadata by key; keys that we do not know are kept."""
 
 
 PrimitiveSchemaDefinition = TypeAliasType(
@@ -634,65 +1234,137 @@ PrimitiveSchemaDefinition = TypeAliasType(
         Picked(types.PrimitiveSchemaDefinitionArm),
     ],
 )
+"""One field of a form: a text, a number, yes or no, or fixed choices."""
 
 
 class ProgressNotificationParams(WireModel):
+    """Reports the progress of a request.
+
+    Source: https://modelcontextprotocol.io/specification/2025-06-18/schema#progressnotification
+    """
+
     progress_token: Annotated[ProgressToken, Field(alias="progressToken")]
+    """The one that the request brought along in its `_meta`."""
     progress: int | float
+    """Amount done, in any unit; it grows each time, and may be a fraction."""
     total: int | float | None = None
+    """Amount to do, in the unit of `progress`; absent if unknown."""
     message: str | None = None
-    meta: Annotated[dict[str, Any] | None, Field(alias="_meta")] = None
+    """Description of the current step, for people."""
+    meta: Annotated[dict[str, AnyJson] | None, Field(alias="_meta")] = None
+    """Metadata by key; keys that we do not know are kept."""
 
 
 class ProgressNotification(WireModel):
+    """The notification `notifications/progress`, from either side.
+
+    Source: https://modelcontextprotocol.io/specification/2025-06-18/schema#progressnotification
+    """
+
     method: Literal["notifications/progress"] = "notifications/progress"
     params: ProgressNotificationParams
+    """Arguments of the method."""
 
 
 class Prompt(WireModel):
+    """A template of messages that the server offers, with blanks to fill in.
+
+    Source: https://modelcontextprotocol.io/specification/2025-06-18/schema#prompt
+    """
+
     name: str
+    """The prompt's identifier; unique in one server."""
     title: str | None = None
+    """Display name for people; absent means that they see `name`."""
     description: str | None = None
+    """Purpose of the prompt, to help people choose."""
     arguments: list[PromptArgument] | None = None
-    meta: Annotated[dict[str, Any] | None, Field(alias="_meta")] = None
+    """The blanks to fill in; absent means that there are none."""
+    meta: Annotated[dict[str, AnyJson] | None, Field(alias="_meta")] = None
+    """Metadata by key; keys that we do not know are kept."""
 
 
 class ReadResourceResult(WireModel):
+    """The contents of a resource.
+
+    Source: https://modelcontextprotocol.io/specification/2025-06-18/schema#readresourceresult
+    """
+
     contents: list[AnyResourceContents]
-    meta: Annotated[dict[str, Any] | None, Field(alias="_meta")] = None
+    """The data: one entry, or one for each part."""
+    meta: Annotated[dict[str, AnyJson] | None, Field(alias="_meta")] = None
+    """Metadata by key; keys that we do not know are kept."""
 
 
 class Resource(WireModel):
+    """Data that the server offers to read, under a URI.
+
+    Source: https://modelcontextprotocol.io/specification/2025-06-18/schema#resource
+    """
+
     name: str
+    """Identifies it to programs; shown where there is no title."""
     uri: str
+    """The address to read it from."""
     title: str | None = None
+    """Display name for people; absent means that they see `name`."""
     description: str | None = None
+    """Summary of the contents, to help a model decide."""
     mime_type: Annotated[str | None, Field(alias="mimeType")] = None
+    """Media type, such as `text/plain`; absent if it is not known."""
     annotations: Annotations | None = None
+    """Hints to the host: who it is for, and how much it matters."""
     size: int | None = None
-    meta: Annotated[dict[str, Any] | None, Field(alias="_meta")] = None
+    """Length in bytes, before any base64; absent if it is not known."""
+    meta: Annotated[dict[str, AnyJson] | None, Field(alias="_meta")] = None
+    """Metadata by key; keys that we do not know are kept."""
 
 
 class ResourceLink(WireModel):
+    """A pointer to a resource, from a prompt or a tool's answer; it need not be listed.
+
+    Source: https://modelcontextprotocol.io/specification/2025-06-18/schema#resourcelink
+    """
+
     type: Literal["resource_link"] = "resource_link"
     name: str
+    """Identifies it to programs; shown where there is no title."""
     uri: str
+    """The address to read it from."""
     title: str | None = None
+    """Display name for people; absent means that they see `name`."""
     description: str | None = None
+    """Summary of the contents, to help a model decide."""
     mime_type: Annotated[str | None, Field(alias="mimeType")] = None
+    """Media type, such as `text/plain`; absent if it is not known."""
     annotations: Annotations | None = None
+    """Hints to the host: who it is for, and how much it matters."""
     size: int | None = None
-    meta: Annotated[dict[str, Any] | None, Field(alias="_meta")] = None
+    """Length in bytes, before any base64; absent if it is not known."""
+    meta: Annotated[dict[str, AnyJson] | None, Field(alias="_meta")] = None
+    """Metadata by key; keys that we do not know are kept."""
 
 
 class ResourceTemplate(WireModel):
+    """A pattern of URIs under which the server has resources.
+
+    Source: https://modelcontextprotocol.io/specification/2025-06-18/schema#resourcetemplate
+    """
+
     name: str
+    """Identifies it to programs; shown where there is no title."""
     uri_template: Annotated[str, Field(alias="uriTemplate")]
+    """The pattern, in the form of RFC 6570: `users://{id}/profile`."""
     title: str | None = None
+    """Display name for people; absent means that they see `name`."""
     description: str | None = None
+    """Purpose of the resources, to help a model decide."""
     mime_type: Annotated[str | None, Field(alias="mimeType")] = None
+    """Media type of every resource under the template; absent if they differ."""
     annotations: Annotations | None = None
-    meta: Annotated[dict[str, Any] | None, Field(alias="_meta")] = None
+    """Hints to the host: who it is for, and how much it matters."""
+    meta: Annotated[dict[str, AnyJson] | None, Field(alias="_meta")] = None
+    """Metadata by key; keys that we do not know are kept."""
 
 
 ServerNotification = TypeAliasType(
@@ -708,23 +1380,44 @@ ServerNotification = TypeAliasType(
         Field(discriminator="method"),
     ],
 )
+"""Every notification that a server may send."""
 
 
 class TextContent(WireModel):
+    """A piece of text, inline.
+
+    Source: https://modelcontextprotocol.io/specification/2025-06-18/schema#textcontent
+    """
+
     type: Literal["text"] = "text"
     text: str
+    """The text itself, for the user or a model to read."""
     annotations: Annotations | None = None
-    meta: Annotated[dict[str, Any] | None, Field(alias="_meta")] = None
+    """Hints to the host: who it is for, and how much it matters."""
+    meta: Annotated[dict[str, AnyJson] | None, Field(alias="_meta")] = None
+    """Metadata by key; keys that we do not know are kept."""
 
 
 class Tool(WireModel):
+    """A function that the server offers to models, with the JSON Schema of its arguments.
+
+    Source: https://modelcontextprotocol.io/specification/2025-06-18/schema#tool
+    """
+
     name: str
-    input_schema: Annotated[dict[str, Any], Field(alias="inputSchema")]
+    """The tool's identifier in calls; unique in one server."""
+    input_schema: Annotated[dict[str, AnyJson], Field(alias="inputSchema")]
+    """JSON Schema of its arguments; its own type is always `object`."""
     title: str | None = None
+    """Display name for people; absent means the title in `annotations`, or else `name`."""
     description: str | None = None
-    output_schema: Annotated[dict[str, Any] | None, Field(alias="outputSchema")] = None
+    """Purpose and use of the tool, for a model."""
+    output_schema: Annotated[dict[str, AnyJson] | None, Field(alias="outputSchema")] = None
+    """JSON Schema of the structured content, which a result then has to have."""
     annotations: ToolAnnotations | None = None
-    meta: Annotated[dict[str, Any] | None, Field(alias="_meta")] = None
+    """Hints on how it behaves, not to be trusted from just any server."""
+    meta: Annotated[dict[str, AnyJson] | None, Field(alias="_meta")] = None
+    """Metadata by key; keys that we do not know are kept."""
 
 
 ClientNotification = TypeAliasType(
@@ -737,6 +1430,7 @@ ClientNotification = TypeAliasType(
         Field(discriminator="method"),
     ],
 )
+"""Every notification that a client may send."""
 ClientRequest = TypeAliasType(
     "ClientRequest",
     Annotated[
@@ -756,6 +1450,7 @@ ClientRequest = TypeAliasType(
         Field(discriminator="method"),
     ],
 )
+"""Every request that a client may send."""
 ContentBlock = TypeAliasType(
     "ContentBlock",
     Annotated[
@@ -768,111 +1463,233 @@ ContentBlock = TypeAliasType(
         Tagged("type"),
     ],
 )
+"""One piece of a prompt or of a tool's answer: text, media or a resource."""
 SamplingMessageContentBlock = TypeAliasType(
     "SamplingMessageContentBlock",
     Annotated[TextContent | ImageContent | AudioContent | UnknownContent, Tagged("type")],
 )
+"""One piece of a turn: text or media, from 2025-11-25 also a use of a tool."""
 
 
 class CreateMessageResult(WireModel):
+    """The reply of the client's model.
+
+    Source: https://modelcontextprotocol.io/specification/2025-06-18/schema#createmessageresult
+    """
+
     role: Role
+    """The speaker: `assistant`, as a rule."""
     content: SamplingMessageContentBlock
+    """The message: one block, from 2025-11-25 also a list of them."""
     model: str
-    meta: Annotated[dict[str, Any] | None, Field(alias="_meta")] = None
+    """The model that the client chose, by the provider's name for it."""
+    meta: Annotated[dict[str, AnyJson] | None, Field(alias="_meta")] = None
+    """Metadata by key; keys that we do not know are kept."""
     stop_reason: Annotated[str | None, Field(alias="stopReason")] = None
+    """Reason that sampling ended, such as `endTurn` or `maxTokens`; absent if unknown."""
 
 
 class ElicitationSchema(WireModel):
+    """A form: an object of fields, without nesting.
+
+    Source: https://modelcontextprotocol.io/specification/2025-06-18/schema#elicitrequest
+    """
+
     type: Literal["object"] = "object"
+    """Always `object`."""
     properties: dict[str, PrimitiveSchemaDefinition]
+    """The fields of the form, by the keys of the answers."""
     required: list[str] | None = None
+    """The keys that must have an answer; absent means none."""
 
 
 class ElicitRequestParams(WireModel):
+    """A question to the user: a form, or from 2025-11-25 also a web page to visit.
+
+    Source: https://modelcontextprotocol.io/specification/2025-06-18/schema#elicitrequest
+    """
+
     message: str
+    """The question and its reason, for the user."""
     requested_schema: Annotated[ElicitationSchema, Field(alias="requestedSchema")]
-    meta: Annotated[dict[str, Any] | None, Field(alias="_meta")] = None
+    """The fields of the form."""
+    meta: Annotated[dict[str, AnyJson] | None, Field(alias="_meta")] = None
+    """Metadata by key; keys that we do not know are kept."""
 
 
 class ElicitRequest(WireModel):
+    """The request `elicitation/create`, from server to client.
+
+    Source: https://modelcontextprotocol.io/specification/2025-06-18/schema#elicitrequest
+    """
+
     method: Literal["elicitation/create"] = "elicitation/create"
     params: ElicitRequestParams
+    """Arguments of the method."""
 
 
 JSONRPCMessage = TypeAliasType(
     "JSONRPCMessage", JSONRPCRequest | JSONRPCNotification | JSONRPCResponse | JSONRPCError
 )
+"""Anything that one peer may send to the other."""
 
 
 class ListPromptsResult(WireModel):
+    """One page of the prompts that the server offers.
+
+    Source: https://modelcontextprotocol.io/specification/2025-06-18/schema#listpromptsresult
+    """
+
     prompts: list[Prompt]
-    meta: Annotated[dict[str, Any] | None, Field(alias="_meta")] = None
+    """The items of this page; `next_cursor` says whether there are more."""
+    meta: Annotated[dict[str, AnyJson] | None, Field(alias="_meta")] = None
+    """Metadata by key; keys that we do not know are kept."""
     next_cursor: Annotated[str | None, Field(alias="nextCursor")] = None
+    """Value to send as `cursor` for the following page; absent on the last one."""
 
 
 class ListResourceTemplatesResult(WireModel):
+    """One page of the URI patterns that the server offers.
+
+    Source:
+    https://modelcontextprotocol.io/specification/2025-06-18/schema#listresourcetemplatesresult
+    """
+
     resource_templates: Annotated[list[ResourceTemplate], Field(alias="resourceTemplates")]
-    meta: Annotated[dict[str, Any] | None, Field(alias="_meta")] = None
+    """The items of this page; `next_cursor` says whether there are more."""
+    meta: Annotated[dict[str, AnyJson] | None, Field(alias="_meta")] = None
+    """Metadata by key; keys that we do not know are kept."""
     next_cursor: Annotated[str | None, Field(alias="nextCursor")] = None
+    """Value to send as `cursor` for the following page; absent on the last one."""
 
 
 class ListResourcesResult(WireModel):
+    """One page of the resources that the server offers.
+
+    Source: https://modelcontextprotocol.io/specification/2025-06-18/schema#listresourcesresult
+    """
+
     resources: list[Resource]
-    meta: Annotated[dict[str, Any] | None, Field(alias="_meta")] = None
+    """The items of this page; a template's resources need not be among them."""
+    meta: Annotated[dict[str, AnyJson] | None, Field(alias="_meta")] = None
+    """Metadata by key; keys that we do not know are kept."""
     next_cursor: Annotated[str | None, Field(alias="nextCursor")] = None
+    """Value to send as `cursor` for the following page; absent on the last one."""
 
 
 class ListToolsResult(WireModel):
+    """One page of the tools that the server offers.
+
+    Source: https://modelcontextprotocol.io/specification/2025-06-18/schema#listtoolsresult
+    """
+
     tools: list[Tool]
-    meta: Annotated[dict[str, Any] | None, Field(alias="_meta")] = None
+    """The items of this page; `next_cursor` says whether there are more."""
+    meta: Annotated[dict[str, AnyJson] | None, Field(alias="_meta")] = None
+    """Metadata by key; keys that we do not know are kept."""
     next_cursor: Annotated[str | None, Field(alias="nextCursor")] = None
+    """Value to send as `cursor` for the following page; absent on the last one."""
 
 
 class PromptMessage(WireModel):
+    """One turn of the conversation that a prompt makes.
+
+    Source: https://modelcontextprotocol.io/specification/2025-06-18/schema#promptmessage
+    """
+
     role: Role
+    """The speaker of the message."""
     content: ContentBlock
+    """The message's one content block."""
 
 
 class SamplingMessage(WireModel):
+    """One turn of a conversation with a model.
+
+    Source: https://modelcontextprotocol.io/specification/2025-06-18/schema#samplingmessage
+    """
+
     role: Role
+    """The speaker of the message."""
     content: SamplingMessageContentBlock
+    """The message: one block, from 2025-11-25 also a list of them."""
 
 
 class CallToolResult(WireModel):
+    """The output of a tool, or its error.
+
+    Source: https://modelcontextprotocol.io/specification/2025-06-18/schema#calltoolresult
+    """
+
     content: list[ContentBlock]
-    meta: Annotated[dict[str, Any] | None, Field(alias="_meta")] = None
-    structured_content: Annotated[dict[str, Any] | None, Field(alias="structuredContent")] = None
+    """The answer as blocks for a model to read; there may be none."""
+    meta: Annotated[dict[str, AnyJson] | None, Field(alias="_meta")] = None
+    """Metadata by key; keys that we do not know are kept."""
+    structured_content: Annotated[dict[str, AnyJson] | None, Field(alias="structuredContent")] = (
+        None
+    )
+    """The answer as data: an object, from 2026-07-28 any JSON; as the output schema says."""
     is_error: Annotated[bool | None, Field(alias="isError")] = None
+    """True if the tool failed, and the content says how; absent means that it did not."""
 
 
 ClientResult = TypeAliasType(
     "ClientResult", Result | CreateMessageResult | ListRootsResult | ElicitResult
 )
+"""Every result that a client may respond with."""
 
 
 class CreateMessageRequestParams(WireModel):
+    """A conversation that the client's model is to continue for the server.
+
+    Source: https://modelcontextprotocol.io/specification/2025-06-18/schema#createmessagerequest
+    """
+
     messages: list[SamplingMessage]
+    """The conversation so far, oldest first."""
     max_tokens: Annotated[int, Field(alias="maxTokens")]
+    """Longest answer, in tokens; the client may settle for a shorter one."""
     model_preferences: Annotated[ModelPreferences | None, Field(alias="modelPreferences")] = None
+    """Priorities for a model; the client may ignore them."""
     system_prompt: Annotated[str | None, Field(alias="systemPrompt")] = None
+    """Instructions for the model; the client may change or drop them."""
     include_context: Annotated[
         Literal["none", "thisServer", "allServers"] | None, Field(alias="includeContext")
     ] = None
+    """Whose MCP context to add for the model; the client may ignore it."""
     temperature: int | float | None = None
+    """Sampling randomness; the scale is the provider's."""
     stop_sequences: Annotated[list[str] | None, Field(alias="stopSequences")] = None
-    metadata: dict[str, Any] | None = None
-    meta: Annotated[dict[str, Any] | None, Field(alias="_meta")] = None
+    """Texts after which the model is to stop."""
+    metadata: dict[str, AnyJson] | None = None
+    """Passed on to the model's provider, in the form that this one knows."""
+    meta: Annotated[dict[str, AnyJson] | None, Field(alias="_meta")] = None
+    """Metadata by key; keys that we do not know are kept."""
 
 
 class CreateMessageRequest(WireModel):
+    """The request `sampling/createMessage`, from server to client.
+
+    Source: https://modelcontextprotocol.io/specification/2025-06-18/schema#createmessagerequest
+    """
+
     method: Literal["sampling/createMessage"] = "sampling/createMessage"
     params: CreateMessageRequestParams
+    """Arguments of the method."""
 
 
 class GetPromptResult(WireModel):
+    """A rendered prompt: messages for a model.
+
+    Source: https://modelcontextprotocol.io/specification/2025-06-18/schema#getpromptresult
+    """
+
     messages: list[PromptMessage]
-    meta: Annotated[dict[str, Any] | None, Field(alias="_meta")] = None
+    """The conversation to give to the model, oldest first."""
+    meta: Annotated[dict[str, AnyJson] | None, Field(alias="_meta")] = None
+    """Metadata by key; keys that we do not know are kept."""
     description: str | None = None
+    """Purpose of the prompt."""
 
 
 ServerRequest = TypeAliasType(
@@ -882,6 +1699,7 @@ ServerRequest = TypeAliasType(
         Field(discriminator="method"),
     ],
 )
+"""Every request that a server may send."""
 ServerResult = TypeAliasType(
     "ServerResult",
     Result
@@ -895,3 +1713,4 @@ ServerResult = TypeAliasType(
     | CallToolResult
     | CompleteResult,
 )
+"""Every result that a server may respond with."""

@@ -2,19 +2,19 @@
 # sha256 232dccf00371ad3438d71e719ad588b53aa384c1470107fc70caec1041f9a94c
 """Pydantic models of MCP 2025-11-25, with the names of mcp_wire.v2025_11_25.
 
-Attributes are snake_case, aliases are the keys on the wire; models accept either. Unknown keys
-are kept. `mcp_wire.pydantic` converts models to wire types and back.
+Attributes are snake_case, aliases are the keys on the wire; see `mcp_wire.pydantic` for what models
+read and keep. `meta` is `_meta`: metadata by key, kept whatever the keys.
 """
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Literal, TypeAlias
+from typing import Annotated, Literal, TypeAlias
 
-from pydantic import Field
+from pydantic import Field, Strict, StrictInt, StrictStr
 from typing_extensions import TypeAliasType
 
 from mcp_wire.base import UnknownContent
-from mcp_wire.pydantic.base import Picked, Tagged, WireModel
+from mcp_wire.pydantic.base import AnyJson, Picked, Tagged, WireModel
 from mcp_wire.v2025_11_25 import types
 
 __all__ = [
@@ -195,574 +195,1301 @@ __all__ = [
 
 
 class BaseMetadata(WireModel):
+    """The base of what has a name for programs and a title for people.
+
+    Source: https://modelcontextprotocol.io/specification/2025-11-25/schema#basemetadata
+    """
+
     name: str
+    """Identifies it to programs; shown to people who have no title to see."""
     title: str | None = None
+    """Display name for people; absent means that they see `name`."""
 
 
 class BlobResourceContents(WireModel):
+    """The bytes of a resource, in base64.
+
+    Source: https://modelcontextprotocol.io/specification/2025-11-25/schema#blobresourcecontents
+    """
+
     uri: str
+    """The address that this was read from; it may be a part of the one asked for."""
     blob: str
+    """The bytes, in base64."""
     mime_type: Annotated[str | None, Field(alias="mimeType")] = None
-    meta: Annotated[dict[str, Any] | None, Field(alias="_meta")] = None
+    """Media type, such as `text/plain`; absent if it is not known."""
+    meta: Annotated[dict[str, AnyJson] | None, Field(alias="_meta")] = None
+    """Metadata by key; keys that we do not know are kept."""
 
 
 class BooleanSchema(WireModel):
+    """A form field for yes or no.
+
+    Source: https://modelcontextprotocol.io/specification/2025-11-25/schema#booleanschema
+    """
+
     type: Literal["boolean"] = "boolean"
+    """Always `boolean`."""
     title: str | None = None
+    """The field's label."""
     description: str | None = None
+    """Explanation of the form field, for the user."""
     default: bool | None = None
+    """The answer to begin with; absent means neither."""
 
 
 class CancelTaskRequestParams(WireModel):
+    """Names the task to cancel.
+
+    Source: https://modelcontextprotocol.io/specification/2025-11-25/schema#canceltaskrequest
+    """
+
     task_id: Annotated[str, Field(alias="taskId")]
-    meta: Annotated[dict[str, Any] | None, Field(alias="_meta")] = None
+    """Identifies the task; chosen by the peer that runs it."""
+    meta: Annotated[dict[str, AnyJson] | None, Field(alias="_meta")] = None
+    """Metadata by key; keys that we do not know are kept."""
 
 
 class ElicitationCapability(WireModel):
-    form: dict[str, Any] | None = None
-    url: dict[str, Any] | None = None
+    """The ways a client can ask its user; an empty one means by form only.
+
+    Source: https://modelcontextprotocol.io/specification/2025-11-25/schema#clientcapabilities
+    """
+
+    form: dict[str, AnyJson] | None = None
+    """Present, as an empty object, if the client can show a form."""
+    url: dict[str, AnyJson] | None = None
+    """Present, as an empty object, if the client can send its user to a web page."""
 
 
 class RootsCapability(WireModel):
+    """The client answers `roots/list`; says whether it also reports changes.
+
+    Source: https://modelcontextprotocol.io/specification/2025-11-25/schema#clientcapabilities
+    """
+
     list_changed: Annotated[bool | None, Field(alias="listChanged")] = None
+    """True if the client tells when there are other roots than before."""
 
 
 class SamplingCapability(WireModel):
-    context: dict[str, Any] | None = None
-    tools: dict[str, Any] | None = None
+    """The client can call a model for the server; says with what extras.
+
+    Source: https://modelcontextprotocol.io/specification/2025-11-25/schema#clientcapabilities
+    """
+
+    context: dict[str, AnyJson] | None = None
+    """Present, as an empty object, if `include_context` may be more than `none`."""
+    tools: dict[str, AnyJson] | None = None
+    """Present, as an empty object, if the model may be given `tools` and a `tool_choice`."""
 
 
 class ElicitationTaskRequests(WireModel):
-    create: dict[str, Any] | None = None
+    """The questions to the user that a client will run as tasks.
+
+    Source: https://modelcontextprotocol.io/specification/2025-11-25/schema#clientcapabilities
+    """
+
+    create: dict[str, AnyJson] | None = None
+    """Present, as an empty object, if `elicitation/create` may be a task."""
 
 
 class SamplingTaskRequests(WireModel):
-    create_message: Annotated[dict[str, Any] | None, Field(alias="createMessage")] = None
+    """The calls of a model that a client will run as tasks.
+
+    Source: https://modelcontextprotocol.io/specification/2025-11-25/schema#clientcapabilities
+    """
+
+    create_message: Annotated[dict[str, AnyJson] | None, Field(alias="createMessage")] = None
+    """Present, as an empty object, if `sampling/createMessage` may be a task."""
 
 
 class ClientTaskRequests(WireModel):
+    """The requests that a client will run as tasks.
+
+    Source: https://modelcontextprotocol.io/specification/2025-11-25/schema#clientcapabilities
+    """
+
     sampling: SamplingTaskRequests | None = None
+    """Calls of a model that may be tasks; absent means none."""
     elicitation: ElicitationTaskRequests | None = None
+    """Questions to the user that may be tasks; absent means none."""
 
 
 class ClientTasksCapability(WireModel):
-    list: dict[str, Any] | None = None
-    cancel: dict[str, Any] | None = None
+    """Task features that a client declares.
+
+    Source: https://modelcontextprotocol.io/specification/2025-11-25/schema#clientcapabilities
+    """
+
+    list: dict[str, AnyJson] | None = None
+    """Present, as an empty object, if the client answers `tasks/list`."""
+    cancel: dict[str, AnyJson] | None = None
+    """Present, as an empty object, if the client answers `tasks/cancel`."""
     requests: ClientTaskRequests | None = None
+    """The requests that may ask for a task."""
 
 
 class ClientCapabilities(WireModel):
-    experimental: dict[str, dict[str, Any]] | None = None
+    """Features that a client declares; an absent member is not supported.
+
+    Source: https://modelcontextprotocol.io/specification/2025-11-25/schema#clientcapabilities
+    """
+
+    experimental: dict[str, dict[str, AnyJson]] | None = None
+    """Features outside the specification by name, each with its settings."""
     roots: RootsCapability | None = None
+    """Present if the client tells which directories and files to work on."""
     sampling: SamplingCapability | None = None
+    """Present if the client can call a model for the server."""
     elicitation: ElicitationCapability | None = None
+    """Present if the client can ask its user; empty means by form only."""
     tasks: ClientTasksCapability | None = None
+    """Present if the client runs some requests as tasks."""
 
 
 class CompletionArgument(WireModel):
+    """The argument that the user is typing.
+
+    Source: https://modelcontextprotocol.io/specification/2025-11-25/schema#completerequestparams
+    """
+
     name: str
+    """The argument of the prompt, or the variable of the template."""
     value: str
+    """The text typed so far; may be empty."""
 
 
 class CompletionContext(WireModel):
+    """Arguments that the user has chosen already, to narrow the suggestions.
+
+    Source: https://modelcontextprotocol.io/specification/2025-11-25/schema#completerequestparams
+    """
+
     arguments: dict[str, str] | None = None
+    """Values chosen already, by name."""
 
 
 class Completion(WireModel):
+    """Values that an argument could have.
+
+    Source: https://modelcontextprotocol.io/specification/2025-11-25/schema#completeresult
+    """
+
     values: list[str]
+    """The best ones first, at most 100."""
     total: int | None = None
+    """Number of values, unsent ones included; absent if unknown."""
     has_more: Annotated[bool | None, Field(alias="hasMore")] = None
+    """True if there are more values than were sent."""
 
 
 class CompleteResult(WireModel):
+    """The server's suggestions for an argument.
+
+    Source: https://modelcontextprotocol.io/specification/2025-11-25/schema#completeresult
+    """
+
     completion: Completion
-    meta: Annotated[dict[str, Any] | None, Field(alias="_meta")] = None
+    """Values to offer, and whether there are more."""
+    meta: Annotated[dict[str, AnyJson] | None, Field(alias="_meta")] = None
+    """Metadata by key; keys that we do not know are kept."""
 
 
-Cursor = TypeAliasType("Cursor", str)
+Cursor = TypeAliasType("Cursor", StrictStr)
+"""An opaque position in a paged list; only the server can read it."""
 
 
 class ElicitResult(WireModel):
+    """The user's answer, or that they declined or dismissed the request.
+
+    Source: https://modelcontextprotocol.io/specification/2025-11-25/schema#elicitresult
+    """
+
     action: Literal["accept", "decline", "cancel"]
-    meta: Annotated[dict[str, Any] | None, Field(alias="_meta")] = None
+    """`accept`, `decline` (the user said no) or `cancel` (dismissed without a choice)."""
+    meta: Annotated[dict[str, AnyJson] | None, Field(alias="_meta")] = None
+    """Metadata by key; keys that we do not know are kept."""
     content: dict[str, list[str] | str | bool | int | float] | None = None
+    """The answers by key; only if a form was accepted."""
 
 
 class ElicitationCompleteNotificationParams(WireModel):
+    """The user has finished on a web page that a server sent them to.
+
+    Source:
+    https://modelcontextprotocol.io/specification/2025-11-25/schema#elicitationcompletenotification
+    """
+
     elicitation_id: Annotated[str, Field(alias="elicitationId")]
-    meta: Annotated[dict[str, Any] | None, Field(alias="_meta")] = None
+    """The one given with the page's address."""
+    meta: Annotated[dict[str, AnyJson] | None, Field(alias="_meta")] = None
+    """Metadata by key; keys that we do not know are kept."""
 
 
 class ElicitationCompleteNotification(WireModel):
+    """The notification `notifications/elicitation/complete`, from server to client.
+
+    Source:
+    https://modelcontextprotocol.io/specification/2025-11-25/schema#elicitationcompletenotification
+    """
+
     method: Literal["notifications/elicitation/complete"] = "notifications/elicitation/complete"
     params: ElicitationCompleteNotificationParams
+    """Arguments of the method."""
     jsonrpc: Literal["2.0"] = "2.0"
+    """Version of JSON-RPC, always `2.0`."""
 
 
 class Error(WireModel):
+    """A JSON-RPC error: code, message and optional data.
+
+    Source: https://modelcontextprotocol.io/specification/2025-11-25/schema#error
+    """
+
     code: int
+    """Number of the error kind; -32768 to -32000 belong to JSON-RPC and MCP."""
     message: str
-    data: Any | None = None
+    """Description of the error in one short sentence."""
+    data: AnyJson | None = None
+    """Whatever else the sender has to say, as any JSON."""
 
 
 class GetPromptRequestParams(WireModel):
+    """Names the prompt to render, and its arguments.
+
+    Source:
+    https://modelcontextprotocol.io/specification/2025-11-25/schema#getpromptrequestparams
+    """
+
     name: str
-    meta: Annotated[dict[str, Any] | None, Field(alias="_meta")] = None
+    """The prompt's name, as in `prompts/list`."""
+    meta: Annotated[dict[str, AnyJson] | None, Field(alias="_meta")] = None
+    """Metadata by key; keys that we do not know are kept."""
     arguments: dict[str, str] | None = None
+    """The text for each blank, by name; absent means none."""
 
 
 class GetTaskPayloadRequestParams(WireModel):
+    """Names the task to wait for and fetch the outcome of.
+
+    Source: https://modelcontextprotocol.io/specification/2025-11-25/schema#gettaskpayloadrequest
+    """
+
     task_id: Annotated[str, Field(alias="taskId")]
-    meta: Annotated[dict[str, Any] | None, Field(alias="_meta")] = None
+    """Identifies the task; chosen by the peer that runs it."""
+    meta: Annotated[dict[str, AnyJson] | None, Field(alias="_meta")] = None
+    """Metadata by key; keys that we do not know are kept."""
 
 
-GetTaskPayloadResult = TypeAliasType("GetTaskPayloadResult", dict[str, Any])
+GetTaskPayloadResult = TypeAliasType(
+    "GetTaskPayloadResult", Annotated[dict[str, AnyJson], Strict()]
+)
+"""The outcome of the request that created the task, such as a CallToolResult."""
 
 
 class GetTaskRequestParams(WireModel):
+    """Names the task to look up.
+
+    Source: https://modelcontextprotocol.io/specification/2025-11-25/schema#gettaskrequest
+    """
+
     task_id: Annotated[str, Field(alias="taskId")]
-    meta: Annotated[dict[str, Any] | None, Field(alias="_meta")] = None
+    """Identifies the task; chosen by the peer that runs it."""
+    meta: Annotated[dict[str, AnyJson] | None, Field(alias="_meta")] = None
+    """Metadata by key; keys that we do not know are kept."""
 
 
 class Icon(WireModel):
+    """A picture that stands for something in a user interface.
+
+    Source: https://modelcontextprotocol.io/specification/2025-11-25/schema#icon
+    """
+
     src: str
+    """Address of the picture: a URL, or a `data:` URI that holds it in base64."""
     mime_type: Annotated[str | None, Field(alias="mimeType")] = None
+    """Media type, where the one that comes with `src` is missing or too general."""
     sizes: list[str] | None = None
+    """Sizes that it suits, such as `48x48`, or `any` if it scales; absent means every size."""
     theme: Literal["light", "dark"] | None = None
+    """The background that it is made for; absent means that it suits both."""
 
 
 class Icons(WireModel):
+    """The base of what can be shown with pictures.
+
+    Source: https://modelcontextprotocol.io/specification/2025-11-25/schema#icons
+    """
+
     icons: list[Icon] | None = None
+    """Pictures to show for it, of which the host picks one by size and theme."""
 
 
 class Implementation(WireModel):
+    """Name and version of a peer's software; unverified, so not to be used for security.
+
+    Source: https://modelcontextprotocol.io/specification/2025-11-25/schema#implementation
+    """
+
     name: str
+    """Identifies the software to programs; shown where there is no title."""
     version: str
+    """The version of the software, not of the protocol."""
     title: str | None = None
+    """Display name for people; absent means that they see `name`."""
     icons: list[Icon] | None = None
+    """Pictures to show for it, of which the host picks one by size and theme."""
     description: str | None = None
+    """Purpose of the software, for people."""
     website_url: Annotated[str | None, Field(alias="websiteUrl")] = None
+    """Website of the software, for people."""
 
 
 class InitializeRequestParams(WireModel):
+    """Opens the handshake: the client's newest revision, capabilities and identity.
+
+    Source:
+    https://modelcontextprotocol.io/specification/2025-11-25/schema#initializerequestparams
+    """
+
     protocol_version: Annotated[str, Field(alias="protocolVersion")]
+    """The newest revision that the client speaks, such as `2025-06-18`."""
     capabilities: ClientCapabilities
+    """Features that the client declares for the whole session."""
     client_info: Annotated[Implementation, Field(alias="clientInfo")]
-    meta: Annotated[dict[str, Any] | None, Field(alias="_meta")] = None
+    """The software that the client says it is."""
+    meta: Annotated[dict[str, AnyJson] | None, Field(alias="_meta")] = None
+    """Metadata by key; keys that we do not know are kept."""
 
 
 class JSONRPCNotification(WireModel):
+    """The frame of a notification, whatever its method.
+
+    Source: https://modelcontextprotocol.io/specification/2025-11-25/schema#jsonrpcnotification
+    """
+
     method: str
+    """Name of the request or notification, such as `tools/call`."""
     jsonrpc: Literal["2.0"] = "2.0"
-    params: dict[str, Any] | None = None
+    """Version of JSON-RPC, always `2.0`."""
+    params: dict[str, AnyJson] | None = None
+    """Arguments of the method."""
 
 
 class LegacyTitledEnumSchema(WireModel):
+    """A form field for one of a few values, with labels in a list of their own.
+
+    Deprecated: Use TitledSingleSelectEnumSchema, which pairs each value with its title.
+
+    Source:
+    https://modelcontextprotocol.io/specification/2025-11-25/schema#legacytitledenumschema
+    """
+
     type: Literal["string"] = "string"
+    """Always `string`."""
     enum: list[str]
+    """The values to choose from."""
     title: str | None = None
+    """The field's label."""
     description: str | None = None
+    """Explanation of the form field, for the user."""
     enum_names: Annotated[list[str] | None, Field(alias="enumNames")] = None
+    """Labels that the user sees, in the order of `enum`."""
     default: str | None = None
+    """The value chosen to begin with; absent means none."""
 
 
 LoggingLevel = TypeAliasType(
     "LoggingLevel",
     Literal["debug", "info", "notice", "warning", "error", "critical", "alert", "emergency"],
 )
+"""Severity of a log message, from `debug` up to `emergency` (as in RFC 5424)."""
 
 
 class LoggingMessageNotificationParams(WireModel):
+    """One entry of the server's log.
+
+    Source:
+    https://modelcontextprotocol.io/specification/2025-11-25/schema#loggingmessagenotificationparams
+    """
+
     level: LoggingLevel
-    data: Any
-    meta: Annotated[dict[str, Any] | None, Field(alias="_meta")] = None
+    """Severity, from `debug` up to `emergency`."""
+    data: AnyJson
+    """The logged value, any JSON; it must not hold secrets."""
+    meta: Annotated[dict[str, AnyJson] | None, Field(alias="_meta")] = None
+    """Metadata by key; keys that we do not know are kept."""
     logger: str | None = None
+    """The part of the server that logs it."""
 
 
 class ModelHint(WireModel):
+    """A model, or family of models, that the server would like.
+
+    Source: https://modelcontextprotocol.io/specification/2025-11-25/schema#modelhint
+    """
+
     name: str | None = None
+    """A part of the wanted model's name, such as `sonnet`; a similar model will do."""
 
 
 class ModelPreferences(WireModel):
+    """The server's priorities for a model; the client makes the choice.
+
+    Source: https://modelcontextprotocol.io/specification/2025-11-25/schema#modelpreferences
+    """
+
     hints: list[ModelHint] | None = None
+    """Models that would suit, best first; they weigh more than the priorities."""
     cost_priority: Annotated[int | float | None, Field(alias="costPriority", ge=0.0, le=1.0)] = None
+    """Weight of a low price, from 0 (not at all) to 1 (most of all)."""
     speed_priority: Annotated[int | float | None, Field(alias="speedPriority", ge=0.0, le=1.0)] = (
         None
     )
+    """Weight of a quick answer, from 0 (not at all) to 1 (most of all)."""
     intelligence_priority: Annotated[
         int | float | None, Field(alias="intelligencePriority", ge=0.0, le=1.0)
     ] = None
+    """Weight of ability, from 0 (not at all) to 1 (most of all)."""
 
 
 class Notification(WireModel):
+    """The base of messages without a response.
+
+    Source: https://modelcontextprotocol.io/specification/2025-11-25/schema#notification
+    """
+
     method: str
-    params: dict[str, Any] | None = None
+    """Name of the request or notification, such as `tools/call`."""
+    params: dict[str, AnyJson] | None = None
+    """Arguments of the method."""
 
 
 class NotificationParams(WireModel):
-    meta: Annotated[dict[str, Any] | None, Field(alias="_meta")] = None
+    """The params of a notification without data of its own.
+
+    Source: https://modelcontextprotocol.io/specification/2025-11-25/schema#notificationparams
+    """
+
+    meta: Annotated[dict[str, AnyJson] | None, Field(alias="_meta")] = None
+    """Metadata by key; keys that we do not know are kept."""
 
 
 class NumberSchema(WireModel):
+    """A form field for a number.
+
+    Source: https://modelcontextprotocol.io/specification/2025-11-25/schema#numberschema
+    """
+
     type: Literal["number", "integer"]
+    """`integer` if only whole numbers will do, else `number`."""
     title: str | None = None
+    """The field's label."""
     description: str | None = None
+    """Explanation of the form field, for the user."""
     minimum: int | float | None = None
+    """The smallest number allowed; absent means no limit."""
     maximum: int | float | None = None
+    """The largest number allowed; absent means no limit."""
     default: int | float | None = None
+    """The number to begin with; absent means none."""
 
 
 class PaginatedRequestParams(WireModel):
-    meta: Annotated[dict[str, Any] | None, Field(alias="_meta")] = None
+    """Selects the page of a list to fetch.
+
+    Source:
+    https://modelcontextprotocol.io/specification/2025-11-25/schema#paginatedrequestparams
+    """
+
+    meta: Annotated[dict[str, AnyJson] | None, Field(alias="_meta")] = None
+    """Metadata by key; keys that we do not know are kept."""
     cursor: str | None = None
+    """Position from the previous page's `nextCursor`; absent means from the start."""
 
 
 class PaginatedResult(WireModel):
-    meta: Annotated[dict[str, Any] | None, Field(alias="_meta")] = None
+    """The base of results that come page by page.
+
+    Source: https://modelcontextprotocol.io/specification/2025-11-25/schema#paginatedresult
+    """
+
+    meta: Annotated[dict[str, AnyJson] | None, Field(alias="_meta")] = None
+    """Metadata by key; keys that we do not know are kept."""
     next_cursor: Annotated[str | None, Field(alias="nextCursor")] = None
+    """Value to send as `cursor` for the following page; absent on the last one."""
 
 
-ProgressToken = TypeAliasType("ProgressToken", str | int)
+ProgressToken = TypeAliasType("ProgressToken", StrictStr | StrictInt)
+"""Ties progress notifications to a request; chosen by the request's sender."""
 
 
 class PromptArgument(WireModel):
+    """A blank in a prompt.
+
+    Source: https://modelcontextprotocol.io/specification/2025-11-25/schema#promptargument
+    """
+
     name: str
+    """The key that its value is sent under."""
     title: str | None = None
+    """Display name for people; absent means that they see `name`."""
     description: str | None = None
+    """Explanation of the argument, for people."""
     required: bool | None = None
+    """True if it must be filled in; absent means that it may be left out."""
 
 
 class PromptListChangedNotification(WireModel):
+    """The notification `notifications/prompts/list_changed`, from server to client.
+
+    Source:
+    https://modelcontextprotocol.io/specification/2025-11-25/schema#promptlistchangednotification
+    """
+
     method: Literal["notifications/prompts/list_changed"] = "notifications/prompts/list_changed"
     jsonrpc: Literal["2.0"] = "2.0"
+    """Version of JSON-RPC, always `2.0`."""
     params: NotificationParams | None = None
+    """Arguments of the method."""
 
 
 class PromptReference(WireModel):
+    """Points to a prompt, to have one of its arguments completed.
+
+    Source: https://modelcontextprotocol.io/specification/2025-11-25/schema#promptreference
+    """
+
     type: Literal["ref/prompt"] = "ref/prompt"
     name: str
+    """The prompt's name, as in `prompts/list`."""
     title: str | None = None
+    """Display name for people; absent means that they see `name`."""
 
 
 class ReadResourceRequestParams(WireModel):
+    """Names the resource to read by its URI.
+
+    Source:
+    https://modelcontextprotocol.io/specification/2025-11-25/schema#readresourcerequestparams
+    """
+
     uri: str
-    meta: Annotated[dict[str, Any] | None, Field(alias="_meta")] = None
+    """URI of the resource, with any scheme; the server interprets it."""
+    meta: Annotated[dict[str, AnyJson] | None, Field(alias="_meta")] = None
+    """Metadata by key; keys that we do not know are kept."""
 
 
 class RelatedTaskMetadata(WireModel):
+    """The task that a message belongs to, in its `_meta`.
+
+    Source: https://modelcontextprotocol.io/specification/2025-11-25/schema#relatedtaskmetadata
+    """
+
     task_id: Annotated[str, Field(alias="taskId")]
+    """The task that the message belongs to."""
 
 
 class Request(WireModel):
+    """The base of messages with a response.
+
+    Source: https://modelcontextprotocol.io/specification/2025-11-25/schema#request
+    """
+
     method: str
-    params: dict[str, Any] | None = None
+    """Name of the request or notification, such as `tools/call`."""
+    params: dict[str, AnyJson] | None = None
+    """Arguments of the method."""
 
 
-RequestId = TypeAliasType("RequestId", str | int)
+RequestId = TypeAliasType("RequestId", StrictStr | StrictInt)
+"""Ties an answer to its request; chosen by the request's sender, never null."""
 
 
 class RequestParams(WireModel):
-    meta: Annotated[dict[str, Any] | None, Field(alias="_meta")] = None
+    """The params of a request without data of its own.
+
+    Source: https://modelcontextprotocol.io/specification/2025-11-25/schema#requestparams
+    """
+
+    meta: Annotated[dict[str, AnyJson] | None, Field(alias="_meta")] = None
+    """Metadata by key; keys that we do not know are kept."""
 
 
 class ResourceContents(WireModel):
+    """The base of what reading a resource gives.
+
+    Source: https://modelcontextprotocol.io/specification/2025-11-25/schema#resourcecontents
+    """
+
     uri: str
+    """The address that this was read from; it may be a part of the one asked for."""
     mime_type: Annotated[str | None, Field(alias="mimeType")] = None
-    meta: Annotated[dict[str, Any] | None, Field(alias="_meta")] = None
+    """Media type, such as `text/plain`; absent if it is not known."""
+    meta: Annotated[dict[str, AnyJson] | None, Field(alias="_meta")] = None
+    """Metadata by key; keys that we do not know are kept."""
 
 
 class ResourceListChangedNotification(WireModel):
+    """The notification `notifications/resources/list_changed`, from server to client.
+
+    Source:
+    https://modelcontextprotocol.io/specification/2025-11-25/schema#resourcelistchangednotification
+    """
+
     method: Literal["notifications/resources/list_changed"] = "notifications/resources/list_changed"
     jsonrpc: Literal["2.0"] = "2.0"
+    """Version of JSON-RPC, always `2.0`."""
     params: NotificationParams | None = None
+    """Arguments of the method."""
 
 
 class ResourceRequestParams(WireModel):
+    """The base of params that name a resource by its URI.
+
+    Source: https://modelcontextprotocol.io/specification/2025-11-25/schema#resourcerequestparams
+    """
+
     uri: str
-    meta: Annotated[dict[str, Any] | None, Field(alias="_meta")] = None
+    """Its address, with any scheme; the server decides what that means."""
+    meta: Annotated[dict[str, AnyJson] | None, Field(alias="_meta")] = None
+    """Metadata by key; keys that we do not know are kept."""
 
 
 class ResourceTemplateReference(WireModel):
+    """Points to a resource template, to have one of its variables completed.
+
+    Source:
+    https://modelcontextprotocol.io/specification/2025-11-25/schema#resourcetemplatereference
+    """
+
     type: Literal["ref/resource"] = "ref/resource"
     uri: str
+    """The template, or the address of one resource, as the server lists it."""
 
 
 class ResourceUpdatedNotificationParams(WireModel):
+    """A resource has changed; the client may want to read it again.
+
+    Source:
+    https://modelcontextprotocol.io/specification/2025-11-25/schema#resourceupdatednotificationparams
+    """
+
     uri: str
-    meta: Annotated[dict[str, Any] | None, Field(alias="_meta")] = None
+    """The changed resource; it may be a part of the one subscribed to."""
+    meta: Annotated[dict[str, AnyJson] | None, Field(alias="_meta")] = None
+    """Metadata by key; keys that we do not know are kept."""
 
 
 class Result(WireModel):
-    meta: Annotated[dict[str, Any] | None, Field(alias="_meta")] = None
+    """Base of all results; alone it says that the request succeeded.
+
+    Source: https://modelcontextprotocol.io/specification/2025-11-25/schema#result
+    """
+
+    meta: Annotated[dict[str, AnyJson] | None, Field(alias="_meta")] = None
+    """Metadata by key; keys that we do not know are kept."""
 
 
 Role = TypeAliasType("Role", Literal["user", "assistant"])
+"""Speaker or audience of a message: the user, or the assistant (a model)."""
 
 
 class Root(WireModel):
+    """A directory or file that the client points the server to.
+
+    Source: https://modelcontextprotocol.io/specification/2025-11-25/schema#root
+    """
+
     uri: str
+    """Location of the directory or file; always begins with `file://`."""
     name: str | None = None
-    meta: Annotated[dict[str, Any] | None, Field(alias="_meta")] = None
+    """Display name for people."""
+    meta: Annotated[dict[str, AnyJson] | None, Field(alias="_meta")] = None
+    """Metadata by key; keys that we do not know are kept."""
 
 
 class RootsListChangedNotification(WireModel):
+    """The notification `notifications/roots/list_changed`, from client to server.
+
+    Source:
+    https://modelcontextprotocol.io/specification/2025-11-25/schema#rootslistchangednotification
+    """
+
     method: Literal["notifications/roots/list_changed"] = "notifications/roots/list_changed"
     jsonrpc: Literal["2.0"] = "2.0"
+    """Version of JSON-RPC, always `2.0`."""
     params: NotificationParams | None = None
+    """Arguments of the method."""
 
 
 class PromptsCapability(WireModel):
+    """The server has prompts; says whether it reports changes of the list.
+
+    Source: https://modelcontextprotocol.io/specification/2025-11-25/schema#servercapabilities
+    """
+
     list_changed: Annotated[bool | None, Field(alias="listChanged")] = None
+    """True if the server tells when there are other prompts than before."""
 
 
 class ResourcesCapability(WireModel):
+    """The server has resources; says which changes it reports.
+
+    Source: https://modelcontextprotocol.io/specification/2025-11-25/schema#servercapabilities
+    """
+
     subscribe: bool | None = None
+    """True if the server tells subscribers when a resource has changed."""
     list_changed: Annotated[bool | None, Field(alias="listChanged")] = None
+    """True if the server tells when there are other resources than before."""
 
 
 class ToolTaskRequests(WireModel):
-    call: dict[str, Any] | None = None
+    """The tool requests that a server will run as tasks.
+
+    Source: https://modelcontextprotocol.io/specification/2025-11-25/schema#servercapabilities
+    """
+
+    call: dict[str, AnyJson] | None = None
+    """Present, as an empty object, if `tools/call` may be a task; each tool has its say."""
 
 
 class ServerTaskRequests(WireModel):
+    """The requests that a server will run as tasks.
+
+    Source: https://modelcontextprotocol.io/specification/2025-11-25/schema#servercapabilities
+    """
+
     tools: ToolTaskRequests | None = None
+    """Tool requests that may be tasks; absent means none."""
 
 
 class ServerTasksCapability(WireModel):
-    list: dict[str, Any] | None = None
-    cancel: dict[str, Any] | None = None
+    """Task features that a server declares.
+
+    Source: https://modelcontextprotocol.io/specification/2025-11-25/schema#servercapabilities
+    """
+
+    list: dict[str, AnyJson] | None = None
+    """Present, as an empty object, if the server answers `tasks/list`."""
+    cancel: dict[str, AnyJson] | None = None
+    """Present, as an empty object, if the server answers `tasks/cancel`."""
     requests: ServerTaskRequests | None = None
+    """The requests that may ask for a task."""
 
 
 class ToolsCapability(WireModel):
+    """The server has tools; says whether it reports changes of the list.
+
+    Source: https://modelcontextprotocol.io/specification/2025-11-25/schema#servercapabilities
+    """
+
     list_changed: Annotated[bool | None, Field(alias="listChanged")] = None
+    """True if the server tells when there are other tools than before."""
 
 
 class ServerCapabilities(WireModel):
-    experimental: dict[str, dict[str, Any]] | None = None
-    logging: dict[str, Any] | None = None
-    completions: dict[str, Any] | None = None
+    """Features that a server declares; an absent member is not supported.
+
+    Source: https://modelcontextprotocol.io/specification/2025-11-25/schema#servercapabilities
+    """
+
+    experimental: dict[str, dict[str, AnyJson]] | None = None
+    """Features outside the specification by name, each with its settings."""
+    logging: dict[str, AnyJson] | None = None
+    """Present, as an empty object, if the server sends log messages."""
+    completions: dict[str, AnyJson] | None = None
+    """Present, as an empty object, if the server suggests values for arguments."""
     prompts: PromptsCapability | None = None
+    """Present if the server has prompts to fill in."""
     resources: ResourcesCapability | None = None
+    """Present if the server has resources to read."""
     tools: ToolsCapability | None = None
+    """Present if the server has tools to call."""
     tasks: ServerTasksCapability | None = None
+    """Present if the server runs some requests as tasks."""
 
 
 class SetLevelRequestParams(WireModel):
+    """Sets the minimum severity of the log messages to send.
+
+    Source: https://modelcontextprotocol.io/specification/2025-11-25/schema#setlevelrequestparams
+    """
+
     level: LoggingLevel
-    meta: Annotated[dict[str, Any] | None, Field(alias="_meta")] = None
+    """The least severe messages to send; more severe ones are sent as well."""
+    meta: Annotated[dict[str, AnyJson] | None, Field(alias="_meta")] = None
+    """Metadata by key; keys that we do not know are kept."""
 
 
 class StringSchema(WireModel):
+    """A form field for text.
+
+    Source: https://modelcontextprotocol.io/specification/2025-11-25/schema#stringschema
+    """
+
     type: Literal["string"] = "string"
+    """Always `string`."""
     title: str | None = None
+    """The field's label."""
     description: str | None = None
+    """Explanation of the form field, for the user."""
     min_length: Annotated[int | None, Field(alias="minLength")] = None
+    """The fewest characters allowed; absent means no limit."""
     max_length: Annotated[int | None, Field(alias="maxLength")] = None
+    """The most characters allowed; absent means no limit."""
     format: Literal["email", "uri", "date", "date-time"] | None = None
+    """Required kind of text, such as an email address; absent means anything."""
     default: str | None = None
+    """The text to begin with; absent means none."""
 
 
 class SubscribeRequestParams(WireModel):
+    """Names the resource to report updates of.
+
+    Source:
+    https://modelcontextprotocol.io/specification/2025-11-25/schema#subscriberequestparams
+    """
+
     uri: str
-    meta: Annotated[dict[str, Any] | None, Field(alias="_meta")] = None
+    """Its address, with any scheme; the server decides what that means."""
+    meta: Annotated[dict[str, AnyJson] | None, Field(alias="_meta")] = None
+    """Metadata by key; keys that we do not know are kept."""
 
 
 class TaskMetadata(WireModel):
+    """Asks for a request to run as a task.
+
+    Source: https://modelcontextprotocol.io/specification/2025-11-25/schema#taskmetadata
+    """
+
     ttl: int | None = None
+    """Requested lifetime after creation, in milliseconds; the peer may change it."""
 
 
 TaskStatus = TypeAliasType(
     "TaskStatus", Literal["working", "input_required", "completed", "failed", "cancelled"]
 )
+"""State of a task; `completed`, `failed` and `cancelled` are final."""
 
 
 class TaskStatusNotificationParams(WireModel):
+    """The task after a change of its state.
+
+    Source:
+    https://modelcontextprotocol.io/specification/2025-11-25/schema#taskstatusnotificationparams
+    """
+
     task_id: Annotated[str, Field(alias="taskId")]
+    """Identifies the task; chosen by the peer that runs it."""
     status: TaskStatus
+    """State of the task; `completed`, `failed` and `cancelled` are final."""
     created_at: Annotated[str, Field(alias="createdAt")]
+    """Time the task was created, in ISO 8601."""
     last_updated_at: Annotated[str, Field(alias="lastUpdatedAt")]
+    """Time of the task's last change, in ISO 8601."""
     ttl: int | None
-    meta: Annotated[dict[str, Any] | None, Field(alias="_meta")] = None
+    """Lifetime after creation, in milliseconds; None means without limit."""
+    meta: Annotated[dict[str, AnyJson] | None, Field(alias="_meta")] = None
+    """Metadata by key; keys that we do not know are kept."""
     status_message: Annotated[str | None, Field(alias="statusMessage")] = None
+    """Explanation of the state for people, such as the reason of a failure."""
     poll_interval: Annotated[int | None, Field(alias="pollInterval")] = None
+    """Suggested delay between status requests, in milliseconds."""
 
 
 class TextResourceContents(WireModel):
+    """A resource that can be read as text.
+
+    Source: https://modelcontextprotocol.io/specification/2025-11-25/schema#textresourcecontents
+    """
+
     uri: str
+    """The address that this was read from; it may be a part of the one asked for."""
     text: str
+    """All of it; never an encoding of bytes."""
     mime_type: Annotated[str | None, Field(alias="mimeType")] = None
-    meta: Annotated[dict[str, Any] | None, Field(alias="_meta")] = None
+    """Media type, such as `text/plain`; absent if it is not known."""
+    meta: Annotated[dict[str, AnyJson] | None, Field(alias="_meta")] = None
+    """Metadata by key; keys that we do not know are kept."""
 
 
 class EnumOption(WireModel):
+    """One choice of a form field: the value, and what the user sees.
+
+    Source:
+    https://modelcontextprotocol.io/specification/2025-11-25/schema#titledmultiselectenumschema
+    """
+
     const: str
+    """The value that is sent back."""
     title: str
+    """Label that the user sees."""
 
 
 class TitledEnumItems(WireModel):
+    """The choices of a form field, each with a label.
+
+    Source:
+    https://modelcontextprotocol.io/specification/2025-11-25/schema#titledmultiselectenumschema
+    """
+
     any_of: Annotated[list[EnumOption], Field(alias="anyOf")]
+    """The values to choose from, with what the user sees for each."""
 
 
 class TitledMultiSelectEnumSchema(WireModel):
+    """A form field for several of a few values, each with a label.
+
+    Source:
+    https://modelcontextprotocol.io/specification/2025-11-25/schema#titledmultiselectenumschema
+    """
+
     type: Literal["array"] = "array"
+    """Always `array`."""
     items: TitledEnumItems
+    """The values to choose from, with their labels."""
     title: str | None = None
+    """The field's label."""
     description: str | None = None
+    """Explanation of the form field, for the user."""
     min_items: Annotated[int | None, Field(alias="minItems")] = None
+    """Minimum number of choices; absent means no limit."""
     max_items: Annotated[int | None, Field(alias="maxItems")] = None
+    """Maximum number of choices; absent means no limit."""
     default: list[str] | None = None
+    """The values chosen to begin with; absent means none."""
 
 
 class TitledSingleSelectEnumSchema(WireModel):
+    """A form field for one of a few values, each with a label.
+
+    Source:
+    https://modelcontextprotocol.io/specification/2025-11-25/schema#titledsingleselectenumschema
+    """
+
     type: Literal["string"] = "string"
+    """Always `string`."""
     one_of: Annotated[list[EnumOption], Field(alias="oneOf")]
+    """The values to choose from, with what the user sees for each."""
     title: str | None = None
+    """The field's label."""
     description: str | None = None
+    """Explanation of the form field, for the user."""
     default: str | None = None
+    """The value chosen to begin with; absent means none."""
 
 
 class ToolAnnotations(WireModel):
+    """Hints on how a tool behaves; worth no more than the server that gives them.
+
+    Source: https://modelcontextprotocol.io/specification/2025-11-25/schema#toolannotations
+    """
+
     title: str | None = None
+    """Display name for people, if the tool itself has no `title`."""
     read_only_hint: Annotated[bool | None, Field(alias="readOnlyHint")] = None
+    """It changes nothing; absent means false."""
     destructive_hint: Annotated[bool | None, Field(alias="destructiveHint")] = None
+    """Its changes may delete or overwrite, not only add; absent means true."""
     idempotent_hint: Annotated[bool | None, Field(alias="idempotentHint")] = None
+    """A second call with the same arguments changes nothing more; absent means false."""
     open_world_hint: Annotated[bool | None, Field(alias="openWorldHint")] = None
+    """It deals with things outside, as a web search does; absent means true."""
 
 
 class ToolChoice(WireModel):
+    """Controls tool use: the model may, must or must not call tools.
+
+    Source: https://modelcontextprotocol.io/specification/2025-11-25/schema#toolchoice
+    """
+
     mode: Literal["auto", "required", "none"] | None = None
+    """`auto` (meant if absent), `required` (at least one call) or `none`."""
 
 
 class ToolExecution(WireModel):
+    """Execution settings of a tool.
+
+    Source: https://modelcontextprotocol.io/specification/2025-11-25/schema#toolexecution
+    """
+
     task_support: Annotated[
         Literal["forbidden", "optional", "required"] | None, Field(alias="taskSupport")
     ] = None
+    """Says if a call may or must ask for a task; absent means `forbidden`."""
 
 
 class ToolListChangedNotification(WireModel):
+    """The notification `notifications/tools/list_changed`, from server to client.
+
+    Source:
+    https://modelcontextprotocol.io/specification/2025-11-25/schema#toollistchangednotification
+    """
+
     method: Literal["notifications/tools/list_changed"] = "notifications/tools/list_changed"
     jsonrpc: Literal["2.0"] = "2.0"
+    """Version of JSON-RPC, always `2.0`."""
     params: NotificationParams | None = None
+    """Arguments of the method."""
 
 
 class ToolUseContent(WireModel):
+    """A call of a tool that the model wants made.
+
+    Source: https://modelcontextprotocol.io/specification/2025-11-25/schema#toolusecontent
+    """
+
     type: Literal["tool_use"] = "tool_use"
     id: str
+    """Identifies this call; the tool result refers to it."""
     name: str
-    input: dict[str, Any]
-    meta: Annotated[dict[str, Any] | None, Field(alias="_meta")] = None
+    """The tool to call, from those that the request offered."""
+    input: dict[str, AnyJson]
+    """The arguments, as the tool's input schema wants them."""
+    meta: Annotated[dict[str, AnyJson] | None, Field(alias="_meta")] = None
+    """Metadata by key; keys that we do not know are kept."""
 
 
 class UnsubscribeRequestParams(WireModel):
+    """Names the resource to stop reporting updates of.
+
+    Source:
+    https://modelcontextprotocol.io/specification/2025-11-25/schema#unsubscriberequestparams
+    """
+
     uri: str
-    meta: Annotated[dict[str, Any] | None, Field(alias="_meta")] = None
+    """Its address, as it was subscribed to."""
+    meta: Annotated[dict[str, AnyJson] | None, Field(alias="_meta")] = None
+    """Metadata by key; keys that we do not know are kept."""
 
 
 class UntitledEnumItems(WireModel):
+    """The choices of a form field, shown as they are.
+
+    Source:
+    https://modelcontextprotocol.io/specification/2025-11-25/schema#untitledmultiselectenumschema
+    """
+
     type: Literal["string"] = "string"
+    """Always `string`."""
     enum: list[str]
+    """The values to choose from."""
 
 
 class UntitledMultiSelectEnumSchema(WireModel):
+    """A form field for several of a few values, shown as they are.
+
+    Source:
+    https://modelcontextprotocol.io/specification/2025-11-25/schema#untitledmultiselectenumschema
+    """
+
     type: Literal["array"] = "array"
+    """Always `array`."""
     items: UntitledEnumItems
+    """The values to choose from."""
     title: str | None = None
+    """The field's label."""
     description: str | None = None
+    """Explanation of the form field, for the user."""
     min_items: Annotated[int | None, Field(alias="minItems")] = None
+    """Minimum number of choices; absent means no limit."""
     max_items: Annotated[int | None, Field(alias="maxItems")] = None
+    """Maximum number of choices; absent means no limit."""
     default: list[str] | None = None
+    """The values chosen to begin with; absent means none."""
 
 
 class UntitledSingleSelectEnumSchema(WireModel):
+    """A form field for one of a few values, shown as they are.
+
+    Source:
+    https://modelcontextprotocol.io/specification/2025-11-25/schema#untitledsingleselectenumschema
+    """
+
     type: Literal["string"] = "string"
+    """Always `string`."""
     enum: list[str]
+    """The values to choose from."""
     title: str | None = None
+    """The field's label."""
     description: str | None = None
+    """Explanation of the form field, for the user."""
     default: str | None = None
+    """The value chosen to begin with; absent means none."""
 
 
 class Annotations(WireModel):
+    """Hints to the host: who something is for, and how much it matters.
+
+    Source: https://modelcontextprotocol.io/specification/2025-11-25/schema#annotations
+    """
+
     audience: list[Role] | None = None
+    """The roles that it is meant for: `user`, `assistant` or both."""
     priority: Annotated[int | float | None, Field(ge=0.0, le=1.0)] = None
+    """Importance, from 0 (optional) to 1 (required)."""
     last_modified: Annotated[str | None, Field(alias="lastModified")] = None
+    """Time of the last change, in ISO 8601, such as `2026-01-31T09:30:00Z`."""
 
 
 class AudioContent(WireModel):
+    """A sound, inline.
+
+    Source: https://modelcontextprotocol.io/specification/2025-11-25/schema#audiocontent
+    """
+
     type: Literal["audio"] = "audio"
     data: str
+    """The sound's bytes, in base64."""
     mime_type: Annotated[str, Field(alias="mimeType")]
+    """The sound's media type, such as `audio/wav`."""
     annotations: Annotations | None = None
-    meta: Annotated[dict[str, Any] | None, Field(alias="_meta")] = None
+    """Hints to the host: who it is for, and how much it matters."""
+    meta: Annotated[dict[str, AnyJson] | None, Field(alias="_meta")] = None
+    """Metadata by key; keys that we do not know are kept."""
 
 
 class CallToolRequestParams(WireModel):
+    """Names the tool to run, and its arguments.
+
+    Source: https://modelcontextprotocol.io/specification/2025-11-25/schema#calltoolrequestparams
+    """
+
     name: str
-    meta: Annotated[dict[str, Any] | None, Field(alias="_meta")] = None
+    """The tool's name, as in `tools/list`."""
+    meta: Annotated[dict[str, AnyJson] | None, Field(alias="_meta")] = None
+    """Metadata by key; keys that we do not know are kept."""
     task: TaskMetadata | None = None
-    arguments: dict[str, Any] | None = None
+    """Asks for a task in place of the result; only where the peer offers that."""
+    arguments: dict[str, AnyJson] | None = None
+    """Values by parameter, as the tool's input schema wants them; absent means none."""
 
 
 class CancelTaskRequest(WireModel):
+    """The request `tasks/cancel`, from either side.
+
+    Source: https://modelcontextprotocol.io/specification/2025-11-25/schema#canceltaskrequest
+    """
+
     method: Literal["tasks/cancel"] = "tasks/cancel"
     params: CancelTaskRequestParams
+    """Arguments of the method."""
     jsonrpc: Literal["2.0"] = "2.0"
+    """Version of JSON-RPC, always `2.0`."""
     id: RequestId
+    """Ties a response to its request; chosen by the request's sender."""
 
 
 class CancelTaskResult(WireModel):
+    """The task after cancellation.
+
+    Source: https://modelcontextprotocol.io/specification/2025-11-25/schema#canceltaskresult
+    """
+
     task_id: Annotated[str, Field(alias="taskId")]
+    """Identifies the task; chosen by the peer that runs it."""
     status: TaskStatus
+    """State of the task; `completed`, `failed` and `cancelled` are final."""
     created_at: Annotated[str, Field(alias="createdAt")]
+    """Time the task was created, in ISO 8601."""
     last_updated_at: Annotated[str, Field(alias="lastUpdatedAt")]
+    """Time of the task's last change, in ISO 8601."""
     ttl: int | None
-    meta: Annotated[dict[str, Any] | None, Field(alias="_meta")] = None
+    """Lifetime after creation, in milliseconds; None means without limit."""
+    meta: Annotated[dict[str, AnyJson] | None, Field(alias="_meta")] = None
+    """Metadata by key; keys that we do not know are kept."""
     status_message: Annotated[str | None, Field(alias="statusMessage")] = None
+    """Explanation of the state for people, such as the reason of a failure."""
     poll_interval: Annotated[int | None, Field(alias="pollInterval")] = None
+    """Suggested delay between status requests, in milliseconds."""
 
 
 class CancelledNotificationParams(WireModel):
-    meta: Annotated[dict[str, Any] | None, Field(alias="_meta")] = None
+    """Names the request to cancel, and the reason.
+
+    Source:
+    https://modelcontextprotocol.io/specification/2025-11-25/schema#cancellednotificationparams
+    """
+
+    meta: Annotated[dict[str, AnyJson] | None, Field(alias="_meta")] = None
+    """Metadata by key; keys that we do not know are kept."""
     request_id: Annotated[RequestId | None, Field(alias="requestId")] = None
+    """The id of the request in flight."""
     reason: str | None = None
+    """Explanation for a log or the user."""
 
 
 CompletionReference = TypeAliasType(
     "CompletionReference",
     Annotated[PromptReference | ResourceTemplateReference, Field(discriminator="type")],
 )
+"""The prompt or resource template that an argument belongs to."""
 
 
 class CompleteRequestParams(WireModel):
+    """The argument to suggest values for.
+
+    Source: https://modelcontextprotocol.io/specification/2025-11-25/schema#completerequestparams
+    """
+
     ref: CompletionReference
+    """The prompt or resource template that has the argument."""
     argument: CompletionArgument
-    meta: Annotated[dict[str, Any] | None, Field(alias="_meta")] = None
+    """Name of the argument, and the text typed so far."""
+    meta: Annotated[dict[str, AnyJson] | None, Field(alias="_meta")] = None
+    """Metadata by key; keys that we do not know are kept."""
     context: CompletionContext | None = None
+    """Values already entered for the other arguments, by name."""
 
 
 class ElicitRequestURLParams(WireModel):
+    """A web page for the user to visit; what happens there bypasses the client.
+
+    Source:
+    https://modelcontextprotocol.io/specification/2025-11-25/schema#elicitrequesturlparams
+    """
+
     mode: Literal["url"] = "url"
+    """Always `url`."""
     message: str
+    """Reason for the visit, for the user."""
     elicitation_id: Annotated[str, Field(alias="elicitationId")]
+    """Identifies the visit in one server; opaque to the client."""
     url: str
-    meta: Annotated[dict[str, Any] | None, Field(alias="_meta")] = None
+    """The page to open, once the user has seen the address and agreed."""
+    meta: Annotated[dict[str, AnyJson] | None, Field(alias="_meta")] = None
+    """Metadata by key; keys that we do not know are kept."""
     task: TaskMetadata | None = None
+    """Asks for a task in place of the result; only where the peer offers that."""
 
 
 AnyResourceContents = TypeAliasType(
     "AnyResourceContents",
     Annotated[TextResourceContents | BlobResourceContents, Picked(types.AnyResourceContentsArm)],
 )
+"""The contents of a resource: text, or bytes in base64."""
 
 
 class EmbeddedResource(WireModel):
+    """A whole resource, put into a prompt or a tool's answer.
+
+    Source: https://modelcontextprotocol.io/specification/2025-11-25/schema#embeddedresource
+    """
+
     type: Literal["resource"] = "resource"
     resource: AnyResourceContents
+    """Its text, or its bytes, and where they are from."""
     annotations: Annotations | None = None
-    meta: Annotated[dict[str, Any] | None, Field(alias="_meta")] = None
+    """Hints to the host: who it is for, and how much it matters."""
+    meta: Annotated[dict[str, AnyJson] | None, Field(alias="_meta")] = None
+    """Metadata by key; keys that we do not know are kept."""
 
 
 EmptyResult: TypeAlias = Result
+"""A result without data: the request succeeded."""
 EnumSchema = TypeAliasType(
     "EnumSchema",
     UntitledSingleSelectEnumSchema
@@ -771,158 +1498,338 @@ EnumSchema = TypeAliasType(
     | TitledMultiSelectEnumSchema
     | LegacyTitledEnumSchema,
 )
+"""A form field with fixed choices."""
 
 
 class GetPromptRequest(WireModel):
+    """The request `prompts/get`, from client to server.
+
+    Source: https://modelcontextprotocol.io/specification/2025-11-25/schema#getpromptrequest
+    """
+
     method: Literal["prompts/get"] = "prompts/get"
     params: GetPromptRequestParams
+    """Arguments of the method."""
     jsonrpc: Literal["2.0"] = "2.0"
+    """Version of JSON-RPC, always `2.0`."""
     id: RequestId
+    """Ties a response to its request; chosen by the request's sender."""
 
 
 class GetTaskPayloadRequest(WireModel):
+    """The request `tasks/result`, from either side.
+
+    Source: https://modelcontextprotocol.io/specification/2025-11-25/schema#gettaskpayloadrequest
+    """
+
     method: Literal["tasks/result"] = "tasks/result"
     params: GetTaskPayloadRequestParams
+    """Arguments of the method."""
     jsonrpc: Literal["2.0"] = "2.0"
+    """Version of JSON-RPC, always `2.0`."""
     id: RequestId
+    """Ties a response to its request; chosen by the request's sender."""
 
 
 class GetTaskRequest(WireModel):
+    """The request `tasks/get`, from either side.
+
+    Source: https://modelcontextprotocol.io/specification/2025-11-25/schema#gettaskrequest
+    """
+
     method: Literal["tasks/get"] = "tasks/get"
     params: GetTaskRequestParams
+    """Arguments of the method."""
     jsonrpc: Literal["2.0"] = "2.0"
+    """Version of JSON-RPC, always `2.0`."""
     id: RequestId
+    """Ties a response to its request; chosen by the request's sender."""
 
 
 class GetTaskResult(WireModel):
+    """The current state of the task.
+
+    Source: https://modelcontextprotocol.io/specification/2025-11-25/schema#gettaskresult
+    """
+
     task_id: Annotated[str, Field(alias="taskId")]
+    """Identifies the task; chosen by the peer that runs it."""
     status: TaskStatus
+    """State of the task; `completed`, `failed` and `cancelled` are final."""
     created_at: Annotated[str, Field(alias="createdAt")]
+    """Time the task was created, in ISO 8601."""
     last_updated_at: Annotated[str, Field(alias="lastUpdatedAt")]
+    """Time of the task's last change, in ISO 8601."""
     ttl: int | None
-    meta: Annotated[dict[str, Any] | None, Field(alias="_meta")] = None
+    """Lifetime after creation, in milliseconds; None means without limit."""
+    meta: Annotated[dict[str, AnyJson] | None, Field(alias="_meta")] = None
+    """Metadata by key; keys that we do not know are kept."""
     status_message: Annotated[str | None, Field(alias="statusMessage")] = None
+    """Explanation of the state for people, such as the reason of a failure."""
     poll_interval: Annotated[int | None, Field(alias="pollInterval")] = None
+    """Suggested delay between status requests, in milliseconds."""
 
 
 class ImageContent(WireModel):
+    """A picture, inline.
+
+    Source: https://modelcontextprotocol.io/specification/2025-11-25/schema#imagecontent
+    """
+
     type: Literal["image"] = "image"
     data: str
+    """The picture's bytes, in base64."""
     mime_type: Annotated[str, Field(alias="mimeType")]
+    """The picture's media type, such as `image/png`."""
     annotations: Annotations | None = None
-    meta: Annotated[dict[str, Any] | None, Field(alias="_meta")] = None
+    """Hints to the host: who it is for, and how much it matters."""
+    meta: Annotated[dict[str, AnyJson] | None, Field(alias="_meta")] = None
+    """Metadata by key; keys that we do not know are kept."""
 
 
 class InitializeRequest(WireModel):
+    """The request `initialize`, from client to server.
+
+    Source: https://modelcontextprotocol.io/specification/2025-11-25/schema#initializerequest
+    """
+
     method: Literal["initialize"] = "initialize"
     params: InitializeRequestParams
+    """Arguments of the method."""
     jsonrpc: Literal["2.0"] = "2.0"
+    """Version of JSON-RPC, always `2.0`."""
     id: RequestId
+    """Ties a response to its request; chosen by the request's sender."""
 
 
 class InitializeResult(WireModel):
+    """Answers the handshake: the negotiated revision, the server's capabilities and identity.
+
+    Source: https://modelcontextprotocol.io/specification/2025-11-25/schema#initializeresult
+    """
+
     protocol_version: Annotated[str, Field(alias="protocolVersion")]
+    """The revision to speak from now on; a client that lacks it disconnects."""
     capabilities: ServerCapabilities
+    """Features that the server declares for the whole session."""
     server_info: Annotated[Implementation, Field(alias="serverInfo")]
-    meta: Annotated[dict[str, Any] | None, Field(alias="_meta")] = None
+    """The software that the server says it is."""
+    meta: Annotated[dict[str, AnyJson] | None, Field(alias="_meta")] = None
+    """Metadata by key; keys that we do not know are kept."""
     instructions: str | None = None
+    """Advice for a model on using the server; often put into the system prompt."""
 
 
 class InitializedNotification(WireModel):
+    """The notification `notifications/initialized`, from client to server.
+
+    Source:
+    https://modelcontextprotocol.io/specification/2025-11-25/schema#initializednotification
+    """
+
     method: Literal["notifications/initialized"] = "notifications/initialized"
     jsonrpc: Literal["2.0"] = "2.0"
+    """Version of JSON-RPC, always `2.0`."""
     params: NotificationParams | None = None
+    """Arguments of the method."""
 
 
 class JSONRPCErrorResponse(WireModel):
+    """The frame of a response to a failed request; without `id` if that is unknown.
+
+    Source: https://modelcontextprotocol.io/specification/2025-11-25/schema#jsonrpcerrorresponse
+    """
+
     jsonrpc: Literal["2.0"] = "2.0"
+    """Version of JSON-RPC, always `2.0`."""
     error: Error
+    """Code and description of the failure."""
     id: RequestId | None = None
+    """Ties a response to its request; chosen by the request's sender."""
 
 
 class JSONRPCRequest(WireModel):
+    """The frame of a request, whatever its method.
+
+    Source: https://modelcontextprotocol.io/specification/2025-11-25/schema#jsonrpcrequest
+    """
+
     method: str
+    """Name of the request or notification, such as `tools/call`."""
     jsonrpc: Literal["2.0"] = "2.0"
+    """Version of JSON-RPC, always `2.0`."""
     id: RequestId
-    params: dict[str, Any] | None = None
+    """Ties a response to its request; chosen by the request's sender."""
+    params: dict[str, AnyJson] | None = None
+    """Arguments of the method."""
 
 
 class JSONRPCResultResponse(WireModel):
+    """The frame of a response to a request that succeeded.
+
+    Source: https://modelcontextprotocol.io/specification/2025-11-25/schema#jsonrpcresultresponse
+    """
+
     jsonrpc: Literal["2.0"] = "2.0"
+    """Version of JSON-RPC, always `2.0`."""
     id: RequestId
+    """Ties a response to its request; chosen by the request's sender."""
     result: Result
+    """Answer to the request; its type depends on the method."""
 
 
 class ListPromptsRequest(WireModel):
+    """The request `prompts/list`, from client to server.
+
+    Source: https://modelcontextprotocol.io/specification/2025-11-25/schema#listpromptsrequest
+    """
+
     method: Literal["prompts/list"] = "prompts/list"
     jsonrpc: Literal["2.0"] = "2.0"
+    """Version of JSON-RPC, always `2.0`."""
     id: RequestId
+    """Ties a response to its request; chosen by the request's sender."""
     params: PaginatedRequestParams | None = None
+    """Arguments of the method."""
 
 
 class ListResourceTemplatesRequest(WireModel):
+    """The request `resources/templates/list`, from client to server.
+
+    Source:
+    https://modelcontextprotocol.io/specification/2025-11-25/schema#listresourcetemplatesrequest
+    """
+
     method: Literal["resources/templates/list"] = "resources/templates/list"
     jsonrpc: Literal["2.0"] = "2.0"
+    """Version of JSON-RPC, always `2.0`."""
     id: RequestId
+    """Ties a response to its request; chosen by the request's sender."""
     params: PaginatedRequestParams | None = None
+    """Arguments of the method."""
 
 
 class ListResourcesRequest(WireModel):
+    """The request `resources/list`, from client to server.
+
+    Source: https://modelcontextprotocol.io/specification/2025-11-25/schema#listresourcesrequest
+    """
+
     method: Literal["resources/list"] = "resources/list"
     jsonrpc: Literal["2.0"] = "2.0"
+    """Version of JSON-RPC, always `2.0`."""
     id: RequestId
+    """Ties a response to its request; chosen by the request's sender."""
     params: PaginatedRequestParams | None = None
+    """Arguments of the method."""
 
 
 class ListRootsRequest(WireModel):
+    """The request `roots/list`, from server to client.
+
+    Source: https://modelcontextprotocol.io/specification/2025-11-25/schema#listrootsrequest
+    """
+
     method: Literal["roots/list"] = "roots/list"
     jsonrpc: Literal["2.0"] = "2.0"
+    """Version of JSON-RPC, always `2.0`."""
     id: RequestId
+    """Ties a response to its request; chosen by the request's sender."""
     params: RequestParams | None = None
+    """Arguments of the method."""
 
 
 class ListRootsResult(WireModel):
+    """The directories and files that the client points the server to.
+
+    Source: https://modelcontextprotocol.io/specification/2025-11-25/schema#listrootsresult
+    """
+
     roots: list[Root]
-    meta: Annotated[dict[str, Any] | None, Field(alias="_meta")] = None
+    """All of them: this list has no pages."""
+    meta: Annotated[dict[str, AnyJson] | None, Field(alias="_meta")] = None
+    """Metadata by key; keys that we do not know are kept."""
 
 
 class ListTasksRequest(WireModel):
+    """The request `tasks/list`, from either side.
+
+    Source: https://modelcontextprotocol.io/specification/2025-11-25/schema#listtasksrequest
+    """
+
     method: Literal["tasks/list"] = "tasks/list"
     jsonrpc: Literal["2.0"] = "2.0"
+    """Version of JSON-RPC, always `2.0`."""
     id: RequestId
+    """Ties a response to its request; chosen by the request's sender."""
     params: PaginatedRequestParams | None = None
+    """Arguments of the method."""
 
 
 class ListToolsRequest(WireModel):
+    """The request `tools/list`, from client to server.
+
+    Source: https://modelcontextprotocol.io/specification/2025-11-25/schema#listtoolsrequest
+    """
+
     method: Literal["tools/list"] = "tools/list"
     jsonrpc: Literal["2.0"] = "2.0"
+    """Version of JSON-RPC, always `2.0`."""
     id: RequestId
+    """Ties a response to its request; chosen by the request's sender."""
     params: PaginatedRequestParams | None = None
+    """Arguments of the method."""
 
 
 class LoggingMessageNotification(WireModel):
+    """The notification `notifications/message`, from server to client.
+
+    Source:
+    https://modelcontextprotocol.io/specification/2025-11-25/schema#loggingmessagenotification
+    """
+
     method: Literal["notifications/message"] = "notifications/message"
     params: LoggingMessageNotificationParams
+    """Arguments of the method."""
     jsonrpc: Literal["2.0"] = "2.0"
+    """Version of JSON-RPC, always `2.0`."""
 
 
 MultiSelectEnumSchema = TypeAliasType(
     "MultiSelectEnumSchema", UntitledMultiSelectEnumSchema | TitledMultiSelectEnumSchema
 )
+"""A form field for several of a few values, with labels or without."""
 
 
 class PaginatedRequest(WireModel):
+    """The base of requests for one page of a list.
+
+    Source: https://modelcontextprotocol.io/specification/2025-11-25/schema#paginatedrequest
+    """
+
     method: str
+    """Name of the request or notification, such as `tools/call`."""
     jsonrpc: Literal["2.0"] = "2.0"
+    """Version of JSON-RPC, always `2.0`."""
     id: RequestId
+    """Ties a response to its request; chosen by the request's sender."""
     params: PaginatedRequestParams | None = None
+    """Arguments of the method."""
 
 
 class PingRequest(WireModel):
+    """The request `ping`, from either side.
+
+    Source: https://modelcontextprotocol.io/specification/2025-11-25/schema#pingrequest
+    """
+
     method: Literal["ping"] = "ping"
     jsonrpc: Literal["2.0"] = "2.0"
+    """Version of JSON-RPC, always `2.0`."""
     id: RequestId
+    """Ties a response to its request; chosen by the request's sender."""
     params: RequestParams | None = None
+    """Arguments of the method."""
 
 
 PrimitiveSchemaDefinition = TypeAliasType(
@@ -939,179 +1846,389 @@ PrimitiveSchemaDefinition = TypeAliasType(
         Picked(types.PrimitiveSchemaDefinitionArm),
     ],
 )
+"""One field of a form: a text, a number, yes or no, or fixed choices."""
 
 
 class ProgressNotificationParams(WireModel):
+    """Reports the progress of a request.
+
+    Source:
+    https://modelcontextprotocol.io/specification/2025-11-25/schema#progressnotificationparams
+    """
+
     progress_token: Annotated[ProgressToken, Field(alias="progressToken")]
+    """The one that the request brought along in its `_meta`."""
     progress: int | float
-    meta: Annotated[dict[str, Any] | None, Field(alias="_meta")] = None
+    """Amount done, in any unit; it grows each time, and may be a fraction."""
+    meta: Annotated[dict[str, AnyJson] | None, Field(alias="_meta")] = None
+    """Metadata by key; keys that we do not know are kept."""
     total: int | float | None = None
+    """Amount to do, in the unit of `progress`; absent if unknown."""
     message: str | None = None
+    """Description of the current step, for people."""
 
 
 class Prompt(WireModel):
+    """A template of messages that the server offers, with blanks to fill in.
+
+    Source: https://modelcontextprotocol.io/specification/2025-11-25/schema#prompt
+    """
+
     name: str
+    """The prompt's identifier; unique in one server."""
     title: str | None = None
+    """Display name for people; absent means that they see `name`."""
     icons: list[Icon] | None = None
+    """Pictures to show for it, of which the host picks one by size and theme."""
     description: str | None = None
+    """Purpose of the prompt, to help people choose."""
     arguments: list[PromptArgument] | None = None
-    meta: Annotated[dict[str, Any] | None, Field(alias="_meta")] = None
+    """The blanks to fill in; absent means that there are none."""
+    meta: Annotated[dict[str, AnyJson] | None, Field(alias="_meta")] = None
+    """Metadata by key; keys that we do not know are kept."""
 
 
 class ReadResourceRequest(WireModel):
+    """The request `resources/read`, from client to server.
+
+    Source: https://modelcontextprotocol.io/specification/2025-11-25/schema#readresourcerequest
+    """
+
     method: Literal["resources/read"] = "resources/read"
     params: ReadResourceRequestParams
+    """Arguments of the method."""
     jsonrpc: Literal["2.0"] = "2.0"
+    """Version of JSON-RPC, always `2.0`."""
     id: RequestId
+    """Ties a response to its request; chosen by the request's sender."""
 
 
 class ReadResourceResult(WireModel):
+    """The contents of a resource.
+
+    Source: https://modelcontextprotocol.io/specification/2025-11-25/schema#readresourceresult
+    """
+
     contents: list[AnyResourceContents]
-    meta: Annotated[dict[str, Any] | None, Field(alias="_meta")] = None
+    """The data: one entry, or one for each part."""
+    meta: Annotated[dict[str, AnyJson] | None, Field(alias="_meta")] = None
+    """Metadata by key; keys that we do not know are kept."""
 
 
 class Resource(WireModel):
+    """Data that the server offers to read, under a URI.
+
+    Source: https://modelcontextprotocol.io/specification/2025-11-25/schema#resource
+    """
+
     name: str
+    """Identifies it to programs; shown where there is no title."""
     uri: str
+    """The address to read it from."""
     title: str | None = None
+    """Display name for people; absent means that they see `name`."""
     icons: list[Icon] | None = None
+    """Pictures to show for it, of which the host picks one by size and theme."""
     description: str | None = None
+    """Summary of the contents, to help a model decide."""
     mime_type: Annotated[str | None, Field(alias="mimeType")] = None
+    """Media type, such as `text/plain`; absent if it is not known."""
     annotations: Annotations | None = None
+    """Hints to the host: who it is for, and how much it matters."""
     size: int | None = None
-    meta: Annotated[dict[str, Any] | None, Field(alias="_meta")] = None
+    """Length in bytes, before any base64; absent if it is not known."""
+    meta: Annotated[dict[str, AnyJson] | None, Field(alias="_meta")] = None
+    """Metadata by key; keys that we do not know are kept."""
 
 
 class ResourceLink(WireModel):
+    """A pointer to a resource, from a prompt or a tool's answer; it need not be listed.
+
+    Source: https://modelcontextprotocol.io/specification/2025-11-25/schema#resourcelink
+    """
+
     type: Literal["resource_link"] = "resource_link"
     name: str
+    """Identifies it to programs; shown where there is no title."""
     uri: str
+    """The address to read it from."""
     title: str | None = None
+    """Display name for people; absent means that they see `name`."""
     icons: list[Icon] | None = None
+    """Pictures to show for it, of which the host picks one by size and theme."""
     description: str | None = None
+    """Summary of the contents, to help a model decide."""
     mime_type: Annotated[str | None, Field(alias="mimeType")] = None
+    """Media type, such as `text/plain`; absent if it is not known."""
     annotations: Annotations | None = None
+    """Hints to the host: who it is for, and how much it matters."""
     size: int | None = None
-    meta: Annotated[dict[str, Any] | None, Field(alias="_meta")] = None
+    """Length in bytes, before any base64; absent if it is not known."""
+    meta: Annotated[dict[str, AnyJson] | None, Field(alias="_meta")] = None
+    """Metadata by key; keys that we do not know are kept."""
 
 
 class ResourceTemplate(WireModel):
+    """A pattern of URIs under which the server has resources.
+
+    Source: https://modelcontextprotocol.io/specification/2025-11-25/schema#resourcetemplate
+    """
+
     name: str
+    """Identifies it to programs; shown where there is no title."""
     uri_template: Annotated[str, Field(alias="uriTemplate")]
+    """The pattern, in the form of RFC 6570: `users://{id}/profile`."""
     title: str | None = None
+    """Display name for people; absent means that they see `name`."""
     icons: list[Icon] | None = None
+    """Pictures to show for it, of which the host picks one by size and theme."""
     description: str | None = None
+    """Purpose of the resources, to help a model decide."""
     mime_type: Annotated[str | None, Field(alias="mimeType")] = None
+    """Media type of every resource under the template; absent if they differ."""
     annotations: Annotations | None = None
-    meta: Annotated[dict[str, Any] | None, Field(alias="_meta")] = None
+    """Hints to the host: who it is for, and how much it matters."""
+    meta: Annotated[dict[str, AnyJson] | None, Field(alias="_meta")] = None
+    """Metadata by key; keys that we do not know are kept."""
 
 
 class ResourceUpdatedNotification(WireModel):
+    """The notification `notifications/resources/updated`, from server to client.
+
+    Source:
+    https://modelcontextprotocol.io/specification/2025-11-25/schema#resourceupdatednotification
+    """
+
     method: Literal["notifications/resources/updated"] = "notifications/resources/updated"
     params: ResourceUpdatedNotificationParams
+    """Arguments of the method."""
     jsonrpc: Literal["2.0"] = "2.0"
+    """Version of JSON-RPC, always `2.0`."""
 
 
 class SetLevelRequest(WireModel):
+    """The request `logging/setLevel`, from client to server.
+
+    Source: https://modelcontextprotocol.io/specification/2025-11-25/schema#setlevelrequest
+    """
+
     method: Literal["logging/setLevel"] = "logging/setLevel"
     params: SetLevelRequestParams
+    """Arguments of the method."""
     jsonrpc: Literal["2.0"] = "2.0"
+    """Version of JSON-RPC, always `2.0`."""
     id: RequestId
+    """Ties a response to its request; chosen by the request's sender."""
 
 
 SingleSelectEnumSchema = TypeAliasType(
     "SingleSelectEnumSchema", UntitledSingleSelectEnumSchema | TitledSingleSelectEnumSchema
 )
+"""A form field for one of a few values, with labels or without."""
 
 
 class SubscribeRequest(WireModel):
+    """The request `resources/subscribe`, from client to server.
+
+    Source: https://modelcontextprotocol.io/specification/2025-11-25/schema#subscriberequest
+    """
+
     method: Literal["resources/subscribe"] = "resources/subscribe"
     params: SubscribeRequestParams
+    """Arguments of the method."""
     jsonrpc: Literal["2.0"] = "2.0"
+    """Version of JSON-RPC, always `2.0`."""
     id: RequestId
+    """Ties a response to its request; chosen by the request's sender."""
 
 
 class Task(WireModel):
+    """Work that continues after its request was answered; the outcome is fetched later.
+
+    Source: https://modelcontextprotocol.io/specification/2025-11-25/schema#task
+    """
+
     task_id: Annotated[str, Field(alias="taskId")]
+    """Identifies the task; chosen by the peer that runs it."""
     status: TaskStatus
+    """State of the task; `completed`, `failed` and `cancelled` are final."""
     created_at: Annotated[str, Field(alias="createdAt")]
+    """Time the task was created, in ISO 8601."""
     last_updated_at: Annotated[str, Field(alias="lastUpdatedAt")]
+    """Time of the task's last change, in ISO 8601."""
     ttl: int | None
+    """Lifetime after creation, in milliseconds; None means without limit."""
     status_message: Annotated[str | None, Field(alias="statusMessage")] = None
+    """Explanation of the state for people, such as the reason of a failure."""
     poll_interval: Annotated[int | None, Field(alias="pollInterval")] = None
+    """Suggested delay between status requests, in milliseconds."""
 
 
 class TaskAugmentedRequestParams(WireModel):
-    meta: Annotated[dict[str, Any] | None, Field(alias="_meta")] = None
+    """The base of params that can ask for a task.
+
+    Source:
+    https://modelcontextprotocol.io/specification/2025-11-25/schema#taskaugmentedrequestparams
+    """
+
+    meta: Annotated[dict[str, AnyJson] | None, Field(alias="_meta")] = None
+    """Metadata by key; keys that we do not know are kept."""
     task: TaskMetadata | None = None
+    """Asks for a task in place of the result; only where the peer offers that."""
 
 
 class TaskStatusNotification(WireModel):
+    """The notification `notifications/tasks/status`, from either side.
+
+    Source:
+    https://modelcontextprotocol.io/specification/2025-11-25/schema#taskstatusnotification
+    """
+
     method: Literal["notifications/tasks/status"] = "notifications/tasks/status"
     params: TaskStatusNotificationParams
+    """Arguments of the method."""
     jsonrpc: Literal["2.0"] = "2.0"
+    """Version of JSON-RPC, always `2.0`."""
 
 
 class TextContent(WireModel):
+    """A piece of text, inline.
+
+    Source: https://modelcontextprotocol.io/specification/2025-11-25/schema#textcontent
+    """
+
     type: Literal["text"] = "text"
     text: str
+    """The text itself, for the user or a model to read."""
     annotations: Annotations | None = None
-    meta: Annotated[dict[str, Any] | None, Field(alias="_meta")] = None
+    """Hints to the host: who it is for, and how much it matters."""
+    meta: Annotated[dict[str, AnyJson] | None, Field(alias="_meta")] = None
+    """Metadata by key; keys that we do not know are kept."""
 
 
 class Tool(WireModel):
+    """A function that the server offers to models, with the JSON Schema of its arguments.
+
+    Source: https://modelcontextprotocol.io/specification/2025-11-25/schema#tool
+    """
+
     name: str
-    input_schema: Annotated[dict[str, Any], Field(alias="inputSchema")]
+    """The tool's identifier in calls; unique in one server."""
+    input_schema: Annotated[dict[str, AnyJson], Field(alias="inputSchema")]
+    """JSON Schema of its arguments; its own type is always `object`."""
     title: str | None = None
+    """Display name for people; absent means the title in `annotations`, or else `name`."""
     icons: list[Icon] | None = None
+    """Pictures to show for it, of which the host picks one by size and theme."""
     description: str | None = None
+    """Purpose and use of the tool, for a model."""
     execution: ToolExecution | None = None
-    output_schema: Annotated[dict[str, Any] | None, Field(alias="outputSchema")] = None
+    """Task support of the tool; absent means that it cannot run as a task."""
+    output_schema: Annotated[dict[str, AnyJson] | None, Field(alias="outputSchema")] = None
+    """JSON Schema of the structured content, which a result then has to have."""
     annotations: ToolAnnotations | None = None
-    meta: Annotated[dict[str, Any] | None, Field(alias="_meta")] = None
+    """Hints on how it behaves, not to be trusted from just any server."""
+    meta: Annotated[dict[str, AnyJson] | None, Field(alias="_meta")] = None
+    """Metadata by key; keys that we do not know are kept."""
 
 
 class URLElicitationRequiredData(WireModel):
+    """The web pages that the user has to visit first.
+
+    Source:
+    https://modelcontextprotocol.io/specification/2025-11-25/schema#urlelicitationrequirederror
+    """
+
     elicitations: list[ElicitRequestURLParams]
+    """The pages that the user has to visit before the request is sent again."""
 
 
 class URLElicitationRequired(WireModel):
+    """The user has to visit web pages before the request can succeed (-32042).
+
+    Source:
+    https://modelcontextprotocol.io/specification/2025-11-25/schema#urlelicitationrequirederror
+    """
+
     code: Literal[-32042] = -32042
+    """Always -32042."""
     message: str
+    """Description of the required action in one short sentence."""
     data: URLElicitationRequiredData
+    """The pages in question, for a program to read."""
 
 
 class URLElicitationRequiredError(WireModel):
+    """The whole JSON-RPC response around a URLElicitationRequired.
+
+    Source:
+    https://modelcontextprotocol.io/specification/2025-11-25/schema#urlelicitationrequirederror
+    """
+
     jsonrpc: Literal["2.0"] = "2.0"
+    """Version of JSON-RPC, always `2.0`."""
     error: URLElicitationRequired
+    """The web pages to visit first, in an error object."""
     id: RequestId | None = None
+    """Ties a response to its request; chosen by the request's sender."""
 
 
 class UnsubscribeRequest(WireModel):
+    """The request `resources/unsubscribe`, from client to server.
+
+    Source: https://modelcontextprotocol.io/specification/2025-11-25/schema#unsubscriberequest
+    """
+
     method: Literal["resources/unsubscribe"] = "resources/unsubscribe"
     params: UnsubscribeRequestParams
+    """Arguments of the method."""
     jsonrpc: Literal["2.0"] = "2.0"
+    """Version of JSON-RPC, always `2.0`."""
     id: RequestId
+    """Ties a response to its request; chosen by the request's sender."""
 
 
 class CallToolRequest(WireModel):
+    """The request `tools/call`, from client to server.
+
+    Source: https://modelcontextprotocol.io/specification/2025-11-25/schema#calltoolrequest
+    """
+
     method: Literal["tools/call"] = "tools/call"
     params: CallToolRequestParams
+    """Arguments of the method."""
     jsonrpc: Literal["2.0"] = "2.0"
+    """Version of JSON-RPC, always `2.0`."""
     id: RequestId
+    """Ties a response to its request; chosen by the request's sender."""
 
 
 class CancelledNotification(WireModel):
+    """The notification `notifications/cancelled`, from either side.
+
+    Source: https://modelcontextprotocol.io/specification/2025-11-25/schema#cancellednotification
+    """
+
     method: Literal["notifications/cancelled"] = "notifications/cancelled"
     params: CancelledNotificationParams
+    """Arguments of the method."""
     jsonrpc: Literal["2.0"] = "2.0"
+    """Version of JSON-RPC, always `2.0`."""
 
 
 class CompleteRequest(WireModel):
+    """The request `completion/complete`, from client to server.
+
+    Source: https://modelcontextprotocol.io/specification/2025-11-25/schema#completerequest
+    """
+
     method: Literal["completion/complete"] = "completion/complete"
     params: CompleteRequestParams
+    """Arguments of the method."""
     jsonrpc: Literal["2.0"] = "2.0"
+    """Version of JSON-RPC, always `2.0`."""
     id: RequestId
+    """Ties a response to its request; chosen by the request's sender."""
 
 
 ContentBlock = TypeAliasType(
@@ -1126,26 +2243,55 @@ ContentBlock = TypeAliasType(
         Tagged("type"),
     ],
 )
+"""One piece of a prompt or of a tool's answer: text, media or a resource."""
 
 
 class CreateTaskResult(WireModel):
+    """The immediate result of a request that continues as a task.
+
+    Source: https://modelcontextprotocol.io/specification/2025-11-25/schema#createtaskresult
+    """
+
     task: Task
-    meta: Annotated[dict[str, Any] | None, Field(alias="_meta")] = None
+    """The created task; the outcome comes from `tasks/result`."""
+    meta: Annotated[dict[str, AnyJson] | None, Field(alias="_meta")] = None
+    """Metadata by key; keys that we do not know are kept."""
 
 
 class ElicitationSchema(WireModel):
+    """A form: an object of fields, without nesting.
+
+    Source:
+    https://modelcontextprotocol.io/specification/2025-11-25/schema#elicitrequestformparams
+    """
+
     type: Literal["object"] = "object"
+    """Always `object`."""
     properties: dict[str, PrimitiveSchemaDefinition]
+    """The fields of the form, by the keys of the answers."""
     schema_: Annotated[str | None, Field(alias="$schema")] = None
+    """The dialect, as a URI; absent means JSON Schema 2020-12."""
     required: list[str] | None = None
+    """The keys that must have an answer; absent means none."""
 
 
 class ElicitRequestFormParams(WireModel):
+    """A form for the user to fill in; never for passwords or other secrets.
+
+    Source:
+    https://modelcontextprotocol.io/specification/2025-11-25/schema#elicitrequestformparams
+    """
+
     message: str
+    """The question and its reason, for the user."""
     requested_schema: Annotated[ElicitationSchema, Field(alias="requestedSchema")]
-    meta: Annotated[dict[str, Any] | None, Field(alias="_meta")] = None
+    """The fields of the form."""
+    meta: Annotated[dict[str, AnyJson] | None, Field(alias="_meta")] = None
+    """Metadata by key; keys that we do not know are kept."""
     task: TaskMetadata | None = None
+    """Asks for a task in place of the result; only where the peer offers that."""
     mode: Literal["form"] | None = None
+    """`form`, or absent, which means the same."""
 
 
 ElicitRequestParams = TypeAliasType(
@@ -1154,52 +2300,110 @@ ElicitRequestParams = TypeAliasType(
         ElicitRequestURLParams | ElicitRequestFormParams, Picked(types.ElicitRequestParamsArm)
     ],
 )
+"""A question to the user: a form, or from 2025-11-25 also a web page to visit."""
 JSONRPCMessage = TypeAliasType(
     "JSONRPCMessage",
     JSONRPCRequest | JSONRPCNotification | JSONRPCResultResponse | JSONRPCErrorResponse,
 )
+"""Anything that one peer may send to the other."""
 JSONRPCResponse = TypeAliasType("JSONRPCResponse", JSONRPCResultResponse | JSONRPCErrorResponse)
+"""The frame of a response; until 2025-06-18 that of a result alone."""
 
 
 class ListPromptsResult(WireModel):
+    """One page of the prompts that the server offers.
+
+    Source: https://modelcontextprotocol.io/specification/2025-11-25/schema#listpromptsresult
+    """
+
     prompts: list[Prompt]
-    meta: Annotated[dict[str, Any] | None, Field(alias="_meta")] = None
+    """The items of this page; `next_cursor` says whether there are more."""
+    meta: Annotated[dict[str, AnyJson] | None, Field(alias="_meta")] = None
+    """Metadata by key; keys that we do not know are kept."""
     next_cursor: Annotated[str | None, Field(alias="nextCursor")] = None
+    """Value to send as `cursor` for the following page; absent on the last one."""
 
 
 class ListResourceTemplatesResult(WireModel):
+    """One page of the URI patterns that the server offers.
+
+    Source:
+    https://modelcontextprotocol.io/specification/2025-11-25/schema#listresourcetemplatesresult
+    """
+
     resource_templates: Annotated[list[ResourceTemplate], Field(alias="resourceTemplates")]
-    meta: Annotated[dict[str, Any] | None, Field(alias="_meta")] = None
+    """The items of this page; `next_cursor` says whether there are more."""
+    meta: Annotated[dict[str, AnyJson] | None, Field(alias="_meta")] = None
+    """Metadata by key; keys that we do not know are kept."""
     next_cursor: Annotated[str | None, Field(alias="nextCursor")] = None
+    """Value to send as `cursor` for the following page; absent on the last one."""
 
 
 class ListResourcesResult(WireModel):
+    """One page of the resources that the server offers.
+
+    Source: https://modelcontextprotocol.io/specification/2025-11-25/schema#listresourcesresult
+    """
+
     resources: list[Resource]
-    meta: Annotated[dict[str, Any] | None, Field(alias="_meta")] = None
+    """The items of this page; a template's resources need not be among them."""
+    meta: Annotated[dict[str, AnyJson] | None, Field(alias="_meta")] = None
+    """Metadata by key; keys that we do not know are kept."""
     next_cursor: Annotated[str | None, Field(alias="nextCursor")] = None
+    """Value to send as `cursor` for the following page; absent on the last one."""
 
 
 class ListTasksResult(WireModel):
+    """One page of the tasks that the peer keeps.
+
+    Source: https://modelcontextprotocol.io/specification/2025-11-25/schema#listtasksresult
+    """
+
     tasks: list[Task]
-    meta: Annotated[dict[str, Any] | None, Field(alias="_meta")] = None
+    """The items of this page; `next_cursor` says whether there are more."""
+    meta: Annotated[dict[str, AnyJson] | None, Field(alias="_meta")] = None
+    """Metadata by key; keys that we do not know are kept."""
     next_cursor: Annotated[str | None, Field(alias="nextCursor")] = None
+    """Value to send as `cursor` for the following page; absent on the last one."""
 
 
 class ListToolsResult(WireModel):
+    """One page of the tools that the server offers.
+
+    Source: https://modelcontextprotocol.io/specification/2025-11-25/schema#listtoolsresult
+    """
+
     tools: list[Tool]
-    meta: Annotated[dict[str, Any] | None, Field(alias="_meta")] = None
+    """The items of this page; `next_cursor` says whether there are more."""
+    meta: Annotated[dict[str, AnyJson] | None, Field(alias="_meta")] = None
+    """Metadata by key; keys that we do not know are kept."""
     next_cursor: Annotated[str | None, Field(alias="nextCursor")] = None
+    """Value to send as `cursor` for the following page; absent on the last one."""
 
 
 class ProgressNotification(WireModel):
+    """The notification `notifications/progress`, from either side.
+
+    Source: https://modelcontextprotocol.io/specification/2025-11-25/schema#progressnotification
+    """
+
     method: Literal["notifications/progress"] = "notifications/progress"
     params: ProgressNotificationParams
+    """Arguments of the method."""
     jsonrpc: Literal["2.0"] = "2.0"
+    """Version of JSON-RPC, always `2.0`."""
 
 
 class PromptMessage(WireModel):
+    """One turn of the conversation that a prompt makes.
+
+    Source: https://modelcontextprotocol.io/specification/2025-11-25/schema#promptmessage
+    """
+
     role: Role
+    """The speaker of the message."""
     content: ContentBlock
+    """The message's one content block."""
 
 
 ServerNotification = TypeAliasType(
@@ -1217,22 +2421,46 @@ ServerNotification = TypeAliasType(
         Field(discriminator="method"),
     ],
 )
+"""Every notification that a server may send."""
 
 
 class ToolResultContent(WireModel):
+    """The output of a tool, returned to the model that called it.
+
+    Source: https://modelcontextprotocol.io/specification/2025-11-25/schema#toolresultcontent
+    """
+
     type: Literal["tool_result"] = "tool_result"
     tool_use_id: Annotated[str, Field(alias="toolUseId")]
+    """The `id` of the ToolUseContent that this answers."""
     content: list[ContentBlock]
-    structured_content: Annotated[dict[str, Any] | None, Field(alias="structuredContent")] = None
+    """The answer as blocks for the model to read; there may be none."""
+    structured_content: Annotated[dict[str, AnyJson] | None, Field(alias="structuredContent")] = (
+        None
+    )
+    """The answer as data: an object, from 2026-07-28 any JSON."""
     is_error: Annotated[bool | None, Field(alias="isError")] = None
-    meta: Annotated[dict[str, Any] | None, Field(alias="_meta")] = None
+    """True if the tool failed, and the content says how; absent means that it did not."""
+    meta: Annotated[dict[str, AnyJson] | None, Field(alias="_meta")] = None
+    """Metadata by key; keys that we do not know are kept."""
 
 
 class CallToolResult(WireModel):
+    """The output of a tool, or its error.
+
+    Source: https://modelcontextprotocol.io/specification/2025-11-25/schema#calltoolresult
+    """
+
     content: list[ContentBlock]
-    meta: Annotated[dict[str, Any] | None, Field(alias="_meta")] = None
-    structured_content: Annotated[dict[str, Any] | None, Field(alias="structuredContent")] = None
+    """The answer as blocks for a model to read; there may be none."""
+    meta: Annotated[dict[str, AnyJson] | None, Field(alias="_meta")] = None
+    """Metadata by key; keys that we do not know are kept."""
+    structured_content: Annotated[dict[str, AnyJson] | None, Field(alias="structuredContent")] = (
+        None
+    )
+    """The answer as data: an object, from 2026-07-28 any JSON; as the output schema says."""
     is_error: Annotated[bool | None, Field(alias="isError")] = None
+    """True if the tool failed, and the content says how; absent means that it did not."""
 
 
 ClientNotification = TypeAliasType(
@@ -1246,6 +2474,7 @@ ClientNotification = TypeAliasType(
         Field(discriminator="method"),
     ],
 )
+"""Every notification that a client may send."""
 ClientRequest = TypeAliasType(
     "ClientRequest",
     Annotated[
@@ -1269,19 +2498,36 @@ ClientRequest = TypeAliasType(
         Field(discriminator="method"),
     ],
 )
+"""Every request that a client may send."""
 
 
 class ElicitRequest(WireModel):
+    """The request `elicitation/create`, from server to client.
+
+    Source: https://modelcontextprotocol.io/specification/2025-11-25/schema#elicitrequest
+    """
+
     method: Literal["elicitation/create"] = "elicitation/create"
     params: ElicitRequestParams
+    """Arguments of the method."""
     jsonrpc: Literal["2.0"] = "2.0"
+    """Version of JSON-RPC, always `2.0`."""
     id: RequestId
+    """Ties a response to its request; chosen by the request's sender."""
 
 
 class GetPromptResult(WireModel):
+    """A rendered prompt: messages for a model.
+
+    Source: https://modelcontextprotocol.io/specification/2025-11-25/schema#getpromptresult
+    """
+
     messages: list[PromptMessage]
-    meta: Annotated[dict[str, Any] | None, Field(alias="_meta")] = None
+    """The conversation to give to the model, oldest first."""
+    meta: Annotated[dict[str, AnyJson] | None, Field(alias="_meta")] = None
+    """Metadata by key; keys that we do not know are kept."""
     description: str | None = None
+    """Purpose of the prompt."""
 
 
 SamplingMessageContentBlock = TypeAliasType(
@@ -1296,6 +2542,7 @@ SamplingMessageContentBlock = TypeAliasType(
         Tagged("type"),
     ],
 )
+"""One piece of a turn: text or media, from 2025-11-25 also a use of a tool."""
 ServerResult = TypeAliasType(
     "ServerResult",
     Result
@@ -1313,20 +2560,39 @@ ServerResult = TypeAliasType(
     | ListTasksResult
     | CompleteResult,
 )
+"""Every result that a server may respond with."""
 
 
 class CreateMessageResult(WireModel):
+    """The reply of the client's model.
+
+    Source: https://modelcontextprotocol.io/specification/2025-11-25/schema#createmessageresult
+    """
+
     role: Role
+    """The speaker: `assistant`, as a rule."""
     content: SamplingMessageContentBlock | list[SamplingMessageContentBlock]
+    """The message: one block, from 2025-11-25 also a list of them."""
     model: str
-    meta: Annotated[dict[str, Any] | None, Field(alias="_meta")] = None
+    """The model that the client chose, by the provider's name for it."""
+    meta: Annotated[dict[str, AnyJson] | None, Field(alias="_meta")] = None
+    """Metadata by key; keys that we do not know are kept."""
     stop_reason: Annotated[str | None, Field(alias="stopReason")] = None
+    """Reason that sampling ended, such as `endTurn` or `maxTokens`; absent if unknown."""
 
 
 class SamplingMessage(WireModel):
+    """One turn of a conversation with a model.
+
+    Source: https://modelcontextprotocol.io/specification/2025-11-25/schema#samplingmessage
+    """
+
     role: Role
+    """The speaker of the message."""
     content: SamplingMessageContentBlock | list[SamplingMessageContentBlock]
-    meta: Annotated[dict[str, Any] | None, Field(alias="_meta")] = None
+    """The message: one block, from 2025-11-25 also a list of them."""
+    meta: Annotated[dict[str, AnyJson] | None, Field(alias="_meta")] = None
+    """Metadata by key; keys that we do not know are kept."""
 
 
 ClientResult = TypeAliasType(
@@ -1340,30 +2606,61 @@ ClientResult = TypeAliasType(
     | ListRootsResult
     | ElicitResult,
 )
+"""Every result that a client may respond with."""
 
 
 class CreateMessageRequestParams(WireModel):
+    """A conversation that the client's model is to continue for the server.
+
+    Source:
+    https://modelcontextprotocol.io/specification/2025-11-25/schema#createmessagerequestparams
+    """
+
     messages: list[SamplingMessage]
+    """The conversation so far, oldest first."""
     max_tokens: Annotated[int, Field(alias="maxTokens")]
-    meta: Annotated[dict[str, Any] | None, Field(alias="_meta")] = None
+    """Longest answer, in tokens; the client may settle for a shorter one."""
+    meta: Annotated[dict[str, AnyJson] | None, Field(alias="_meta")] = None
+    """Metadata by key; keys that we do not know are kept."""
     task: TaskMetadata | None = None
+    """Asks for a task in place of the result; only where the peer offers that."""
     model_preferences: Annotated[ModelPreferences | None, Field(alias="modelPreferences")] = None
+    """Priorities for a model; the client may ignore them."""
     system_prompt: Annotated[str | None, Field(alias="systemPrompt")] = None
+    """Instructions for the model; the client may change or drop them."""
     include_context: Annotated[
         Literal["none", "thisServer", "allServers"] | None, Field(alias="includeContext")
     ] = None
+    """Whose MCP context to add for the model; the client may ignore it.
+
+    Deprecated: Leave it out or send `none`; the values `thisServer` and `allServers` are going
+    away.
+    """
     temperature: int | float | None = None
+    """Sampling randomness; the scale is the provider's."""
     stop_sequences: Annotated[list[str] | None, Field(alias="stopSequences")] = None
-    metadata: dict[str, Any] | None = None
+    """Texts after which the model is to stop."""
+    metadata: dict[str, AnyJson] | None = None
+    """Passed on to the model's provider, in the form that this one knows."""
     tools: list[Tool] | None = None
+    """Functions that the model may call; only if the client has `sampling.tools`."""
     tool_choice: Annotated[ToolChoice | None, Field(alias="toolChoice")] = None
+    """Tool use: the model may or must call tools; absent means that it may."""
 
 
 class CreateMessageRequest(WireModel):
+    """The request `sampling/createMessage`, from server to client.
+
+    Source: https://modelcontextprotocol.io/specification/2025-11-25/schema#createmessagerequest
+    """
+
     method: Literal["sampling/createMessage"] = "sampling/createMessage"
     params: CreateMessageRequestParams
+    """Arguments of the method."""
     jsonrpc: Literal["2.0"] = "2.0"
+    """Version of JSON-RPC, always `2.0`."""
     id: RequestId
+    """Ties a response to its request; chosen by the request's sender."""
 
 
 ServerRequest = TypeAliasType(
@@ -1380,3 +2677,4 @@ ServerRequest = TypeAliasType(
         Field(discriminator="method"),
     ],
 )
+"""Every request that a server may send."""

@@ -2,19 +2,19 @@
 # sha256 42218ae1c2c821f3acab496eb5ef048b38df7512d25372fb2b52fc4721e209c8
 """Pydantic models of MCP 2026-07-28, with the names of mcp_wire.v2026_07_28.
 
-Attributes are snake_case, aliases are the keys on the wire; models accept either. Unknown keys
-are kept. `mcp_wire.pydantic` converts models to wire types and back.
+Attributes are snake_case, aliases are the keys on the wire; see `mcp_wire.pydantic` for what models
+read and keep. `meta` is `_meta`: metadata by key, kept whatever the keys.
 """
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Literal, TypeAlias
+from typing import Annotated, Literal, TypeAlias
 
-from pydantic import Field
+from pydantic import Field, Strict, StrictInt, StrictStr
 from typing_extensions import TypeAliasType
 
 from mcp_wire.base import UnknownContent
-from mcp_wire.pydantic.base import Picked, Tagged, WireModel
+from mcp_wire.pydantic.base import AnyJson, Picked, Tagged, WireModel
 from mcp_wire.v2026_07_28 import types
 
 __all__ = [
@@ -200,516 +200,1176 @@ __all__ = [
 
 
 class BaseMetadata(WireModel):
+    """The base of what has a name for programs and a title for people.
+
+    Source: https://modelcontextprotocol.io/specification/2026-07-28/schema#basemetadata
+    """
+
     name: str
+    """Identifies it to programs; shown to people who have no title to see."""
     title: str | None = None
+    """Display name for people; absent means that they see `name`."""
 
 
 class BlobResourceContents(WireModel):
+    """The bytes of a resource, in base64.
+
+    Source: https://modelcontextprotocol.io/specification/2026-07-28/schema#blobresourcecontents
+    """
+
     uri: str
+    """The address that this was read from; it may be a part of the one asked for."""
     blob: str
+    """The bytes, in base64."""
     mime_type: Annotated[str | None, Field(alias="mimeType")] = None
-    meta: Annotated[dict[str, Any] | None, Field(alias="_meta")] = None
+    """Media type, such as `text/plain`; absent if it is not known."""
+    meta: Annotated[dict[str, AnyJson] | None, Field(alias="_meta")] = None
+    """Metadata by key; keys that we do not know are kept."""
 
 
 class BooleanSchema(WireModel):
+    """A form field for yes or no.
+
+    Source: https://modelcontextprotocol.io/specification/2026-07-28/schema#booleanschema
+    """
+
     type: Literal["boolean"] = "boolean"
+    """Always `boolean`."""
     title: str | None = None
+    """The field's label."""
     description: str | None = None
+    """Explanation of the form field, for the user."""
     default: bool | None = None
+    """The answer to begin with; absent means neither."""
 
 
 class CacheableResult(WireModel):
+    """The base of results that a client may keep and reuse for a while.
+
+    Source: https://modelcontextprotocol.io/specification/2026-07-28/schema#cacheableresult
+    """
+
     result_type: Annotated[Literal["complete"], Field(alias="resultType")] = "complete"
     ttl_ms: Annotated[int, Field(alias="ttlMs", ge=0)] = 0
+    """Lifetime of a cached copy after receipt, in milliseconds; 0: stale at once."""
     cache_scope: Annotated[Literal["public", "private"], Field(alias="cacheScope")] = "private"
-    meta: Annotated[dict[str, Any] | None, Field(alias="_meta")] = None
+    """Sharing of a cached copy: with anyone if `public`, the same credentials if `private`."""
+    meta: Annotated[dict[str, AnyJson] | None, Field(alias="_meta")] = None
+    """Metadata by key; keys that we do not know are kept."""
 
 
 class CompletionArgument(WireModel):
+    """The argument that the user is typing.
+
+    Source: https://modelcontextprotocol.io/specification/2026-07-28/schema#completerequestparams
+    """
+
     name: str
+    """The argument of the prompt, or the variable of the template."""
     value: str
+    """The text typed so far; may be empty."""
 
 
 class CompletionContext(WireModel):
+    """Arguments that the user has chosen already, to narrow the suggestions.
+
+    Source: https://modelcontextprotocol.io/specification/2026-07-28/schema#completerequestparams
+    """
+
     arguments: dict[str, str] | None = None
+    """Values chosen already, by name."""
 
 
 class Completion(WireModel):
+    """Values that an argument could have.
+
+    Source: https://modelcontextprotocol.io/specification/2026-07-28/schema#completeresult
+    """
+
     values: Annotated[list[str], Field(max_length=100)]
+    """The best ones first, at most 100."""
     total: int | None = None
+    """Number of values, unsent ones included; absent if unknown."""
     has_more: Annotated[bool | None, Field(alias="hasMore")] = None
+    """True if there are more values than were sent."""
 
 
 class CompleteResult(WireModel):
+    """The server's suggestions for an argument.
+
+    Source: https://modelcontextprotocol.io/specification/2026-07-28/schema#completeresult
+    """
+
     result_type: Annotated[Literal["complete"], Field(alias="resultType")] = "complete"
     completion: Completion
-    meta: Annotated[dict[str, Any] | None, Field(alias="_meta")] = None
+    """Values to offer, and whether there are more."""
+    meta: Annotated[dict[str, AnyJson] | None, Field(alias="_meta")] = None
+    """Metadata by key; keys that we do not know are kept."""
 
 
-Cursor = TypeAliasType("Cursor", str)
+Cursor = TypeAliasType("Cursor", StrictStr)
+"""An opaque position in a paged list; only the server can read it."""
 
 
 class ElicitRequestURLParams(WireModel):
+    """A web page for the user to visit; what happens there bypasses the client.
+
+    Source:
+    https://modelcontextprotocol.io/specification/2026-07-28/schema#elicitrequesturlparams
+    """
+
     mode: Literal["url"] = "url"
+    """Always `url`."""
     message: str
+    """Reason for the visit, for the user."""
     url: str
+    """The page to open, once the user has seen the address and agreed."""
 
 
 class ElicitResult(WireModel):
+    """The user's answer, or that they declined or dismissed the request.
+
+    Source: https://modelcontextprotocol.io/specification/2026-07-28/schema#elicitresult
+    """
+
     action: Literal["accept", "decline", "cancel"]
+    """`accept`, `decline` (the user said no) or `cancel` (dismissed without a choice)."""
     content: dict[str, list[str] | str | bool | int | float] | None = None
+    """The answers by key; only if a form was accepted."""
 
 
 class Error(WireModel):
+    """A JSON-RPC error: code, message and optional data.
+
+    Source: https://modelcontextprotocol.io/specification/2026-07-28/schema#error
+    """
+
     code: int
+    """Number of the error kind; -32768 to -32000 belong to JSON-RPC and MCP."""
     message: str
-    data: Any | None = None
+    """Description of the error in one short sentence."""
+    data: AnyJson | None = None
+    """Whatever else the sender has to say, as any JSON."""
 
 
 class HeaderMismatch(WireModel):
+    """HTTP headers contradict the body, are missing or malformed (HTTP status 400).
+
+    Source: https://modelcontextprotocol.io/specification/2026-07-28/schema#headermismatcherror
+    """
+
     code: Literal[-32020] = -32020
+    """Always -32020."""
     message: str
-    data: Any | None = None
+    """Description of the mismatch in one short sentence."""
+    data: AnyJson | None = None
+    """Whatever else the server has to say, as any JSON."""
 
 
 class Icon(WireModel):
+    """A picture that stands for something in a user interface.
+
+    Source: https://modelcontextprotocol.io/specification/2026-07-28/schema#icon
+    """
+
     src: str
+    """Address of the picture: a URL, or a `data:` URI that holds it in base64."""
     mime_type: Annotated[str | None, Field(alias="mimeType")] = None
+    """Media type, where the one that comes with `src` is missing or too general."""
     sizes: list[str] | None = None
+    """Sizes that it suits, such as `48x48`, or `any` if it scales; absent means every size."""
     theme: Literal["light", "dark"] | None = None
+    """The background that it is made for; absent means that it suits both."""
 
 
 class Icons(WireModel):
+    """The base of what can be shown with pictures.
+
+    Source: https://modelcontextprotocol.io/specification/2026-07-28/schema#icons
+    """
+
     icons: list[Icon] | None = None
+    """Pictures to show for it, of which the host picks one by size and theme."""
 
 
 class Implementation(WireModel):
+    """Name and version of a peer's software; unverified, so not to be used for security.
+
+    Source: https://modelcontextprotocol.io/specification/2026-07-28/schema#implementation
+    """
+
     name: str
+    """Identifies the software to programs; shown where there is no title."""
     version: str
+    """The version of the software, not of the protocol."""
     title: str | None = None
+    """Display name for people; absent means that they see `name`."""
     icons: list[Icon] | None = None
+    """Pictures to show for it, of which the host picks one by size and theme."""
     description: str | None = None
+    """Purpose of the software, for people."""
     website_url: Annotated[str | None, Field(alias="websiteUrl")] = None
+    """Website of the software, for people."""
 
 
 class InternalError(WireModel):
+    """The receiver failed for a reason of its own (-32603).
+
+    Source: https://modelcontextprotocol.io/specification/2026-07-28/schema#internalerror
+    """
+
     code: Literal[-32603] = -32603
+    """Always -32603."""
     message: str
-    data: Any | None = None
+    """Description of the error in one short sentence."""
+    data: AnyJson | None = None
+    """Whatever else the sender has to say, as any JSON."""
 
 
 class InvalidParamsError(WireModel):
+    """Params that do not fit, or name an unknown tool, prompt or cursor (-32602).
+
+    Source: https://modelcontextprotocol.io/specification/2026-07-28/schema#invalidparamserror
+    """
+
     code: Literal[-32602] = -32602
+    """Always -32602."""
     message: str
-    data: Any | None = None
+    """Description of the error in one short sentence."""
+    data: AnyJson | None = None
+    """Whatever else the sender has to say, such as the `uri` of a resource not found."""
 
 
 class InvalidRequestError(WireModel):
+    """JSON, but not a JSON-RPC request (-32600).
+
+    Source: https://modelcontextprotocol.io/specification/2026-07-28/schema#invalidrequesterror
+    """
+
     code: Literal[-32600] = -32600
+    """Always -32600."""
     message: str
-    data: Any | None = None
+    """Description of the error in one short sentence."""
+    data: AnyJson | None = None
+    """Whatever else the sender has to say, as any JSON."""
 
 
 class JSONRPCNotification(WireModel):
+    """The frame of a notification, whatever its method.
+
+    Source: https://modelcontextprotocol.io/specification/2026-07-28/schema#jsonrpcnotification
+    """
+
     method: str
+    """Name of the request or notification, such as `tools/call`."""
     jsonrpc: Literal["2.0"] = "2.0"
-    params: dict[str, Any] | None = None
+    """Version of JSON-RPC, always `2.0`."""
+    params: dict[str, AnyJson] | None = None
+    """Arguments of the method."""
 
 
-JSONValue = TypeAliasType("JSONValue", Any)
+JSONValue = TypeAliasType("JSONValue", AnyJson)
+"""Anything that JSON can hold, null included."""
 
 
 class LegacyTitledEnumSchema(WireModel):
+    """A form field for one of a few values, with labels in a list of their own.
+
+    Deprecated: Use TitledSingleSelectEnumSchema, which pairs each value with its title.
+
+    Source:
+    https://modelcontextprotocol.io/specification/2026-07-28/schema#legacytitledenumschema
+    """
+
     type: Literal["string"] = "string"
+    """Always `string`."""
     enum: list[str]
+    """The values to choose from."""
     title: str | None = None
+    """The field's label."""
     description: str | None = None
+    """Explanation of the form field, for the user."""
     enum_names: Annotated[list[str] | None, Field(alias="enumNames")] = None
+    """Labels that the user sees, in the order of `enum`."""
     default: str | None = None
+    """The value chosen to begin with; absent means none."""
 
 
 class ListRootsRequestParams(WireModel):
-    meta: Annotated[dict[str, Any] | None, Field(alias="_meta")] = None
+    """The params of the question for the client's roots; it needs none of its own.
+
+    Source: https://modelcontextprotocol.io/specification/2026-07-28/schema#listrootsrequest
+    """
+
+    meta: Annotated[dict[str, AnyJson] | None, Field(alias="_meta")] = None
+    """Metadata by key; keys that we do not know are kept."""
 
 
 class ListRootsRequest(WireModel):
+    """The request `roots/list`, as an entry of `inputRequests`.
+
+    Deprecated: Take directories and files as tool arguments, resource URIs or server settings.
+
+    Source: https://modelcontextprotocol.io/specification/2026-07-28/schema#listrootsrequest
+    """
+
     method: Literal["roots/list"] = "roots/list"
     params: ListRootsRequestParams | None = None
+    """Arguments of the method."""
 
 
 LoggingLevel = TypeAliasType(
     "LoggingLevel",
     Literal["debug", "info", "notice", "warning", "error", "critical", "alert", "emergency"],
 )
+"""Severity of a log message, from `debug` up to `emergency` (as in RFC 5424).
+
+Deprecated: Log to stderr on stdio, or export telemetry with OpenTelemetry.
+"""
 
 
 class LoggingMessageNotificationParams(WireModel):
+    """One entry of the server's log.
+
+    Deprecated: Log to stderr on stdio, or export telemetry with OpenTelemetry.
+
+    Source:
+    https://modelcontextprotocol.io/specification/2026-07-28/schema#loggingmessagenotificationparams
+    """
+
     level: LoggingLevel
-    data: Any
-    meta: Annotated[dict[str, Any] | None, Field(alias="_meta")] = None
+    """Severity, from `debug` up to `emergency`."""
+    data: AnyJson
+    """The logged value, any JSON; it must not hold secrets."""
+    meta: Annotated[dict[str, AnyJson] | None, Field(alias="_meta")] = None
+    """Metadata by key; keys that we do not know are kept."""
     logger: str | None = None
+    """The part of the server that logs it."""
 
 
-MetaObject = TypeAliasType("MetaObject", dict[str, Any])
+MetaObject = TypeAliasType("MetaObject", Annotated[dict[str, AnyJson], Strict()])
+"""The value of `_meta`: protocol keys with a reserved prefix, and anyone else's keys."""
 
 
 class MethodNotFoundError(WireModel):
+    """A method that is unknown, or belongs to a capability not offered (-32601).
+
+    Source: https://modelcontextprotocol.io/specification/2026-07-28/schema#methodnotfounderror
+    """
+
     code: Literal[-32601] = -32601
+    """Always -32601."""
     message: str
-    data: Any | None = None
+    """Description of the error in one short sentence."""
+    data: AnyJson | None = None
+    """Whatever else the sender has to say, as any JSON."""
 
 
 class ModelHint(WireModel):
+    """A model, or family of models, that the server would like.
+
+    Deprecated: Call a model provider's API from the server.
+
+    Source: https://modelcontextprotocol.io/specification/2026-07-28/schema#modelhint
+    """
+
     name: str | None = None
+    """A part of the wanted model's name, such as `sonnet`; a similar model will do."""
 
 
 class ModelPreferences(WireModel):
+    """The server's priorities for a model; the client makes the choice.
+
+    Deprecated: Call a model provider's API from the server.
+
+    Source: https://modelcontextprotocol.io/specification/2026-07-28/schema#modelpreferences
+    """
+
     hints: list[ModelHint] | None = None
+    """Models that would suit, best first; they weigh more than the priorities."""
     cost_priority: Annotated[int | float | None, Field(alias="costPriority", ge=0.0, le=1.0)] = None
+    """Weight of a low price, from 0 (not at all) to 1 (most of all)."""
     speed_priority: Annotated[int | float | None, Field(alias="speedPriority", ge=0.0, le=1.0)] = (
         None
     )
+    """Weight of a quick answer, from 0 (not at all) to 1 (most of all)."""
     intelligence_priority: Annotated[
         int | float | None, Field(alias="intelligencePriority", ge=0.0, le=1.0)
     ] = None
+    """Weight of ability, from 0 (not at all) to 1 (most of all)."""
 
 
 class Notification(WireModel):
+    """The base of messages without a response.
+
+    Source: https://modelcontextprotocol.io/specification/2026-07-28/schema#notification
+    """
+
     method: str
-    params: dict[str, Any] | None = None
+    """Name of the request or notification, such as `tools/call`."""
+    params: dict[str, AnyJson] | None = None
+    """Arguments of the method."""
 
 
 class NotificationParams(WireModel):
-    meta: Annotated[dict[str, Any] | None, Field(alias="_meta")] = None
+    """The params of a notification without data of its own.
+
+    Source: https://modelcontextprotocol.io/specification/2026-07-28/schema#notificationparams
+    """
+
+    meta: Annotated[dict[str, AnyJson] | None, Field(alias="_meta")] = None
+    """Metadata by key; keys that we do not know are kept."""
 
 
 class NumberSchema(WireModel):
+    """A form field for a number.
+
+    Source: https://modelcontextprotocol.io/specification/2026-07-28/schema#numberschema
+    """
+
     type: Literal["number", "integer"]
+    """`integer` if only whole numbers will do, else `number`."""
     title: str | None = None
+    """The field's label."""
     description: str | None = None
+    """Explanation of the form field, for the user."""
     minimum: int | float | None = None
+    """The smallest number allowed; absent means no limit."""
     maximum: int | float | None = None
+    """The largest number allowed; absent means no limit."""
     default: int | float | None = None
+    """The number to begin with; absent means none."""
 
 
 class PaginatedRequestParams(WireModel):
-    meta: Annotated[dict[str, Any], Field(alias="_meta")]
+    """Selects the page of a list to fetch.
+
+    Source:
+    https://modelcontextprotocol.io/specification/2026-07-28/schema#paginatedrequestparams
+    """
+
+    meta: Annotated[dict[str, AnyJson], Field(alias="_meta")]
+    """Metadata by key; keys that we do not know are kept."""
     cursor: str | None = None
+    """Position from the previous page's `nextCursor`; absent means from the start."""
 
 
 class PaginatedResult(WireModel):
+    """The base of results that come page by page.
+
+    Source: https://modelcontextprotocol.io/specification/2026-07-28/schema#paginatedresult
+    """
+
     result_type: Annotated[Literal["complete"], Field(alias="resultType")] = "complete"
-    meta: Annotated[dict[str, Any] | None, Field(alias="_meta")] = None
+    meta: Annotated[dict[str, AnyJson] | None, Field(alias="_meta")] = None
+    """Metadata by key; keys that we do not know are kept."""
     next_cursor: Annotated[str | None, Field(alias="nextCursor")] = None
+    """Value to send as `cursor` for the following page; absent on the last one."""
 
 
 class ParseError(WireModel):
+    """The message is not JSON (-32700).
+
+    Source: https://modelcontextprotocol.io/specification/2026-07-28/schema#parseerror
+    """
+
     code: Literal[-32700] = -32700
+    """Always -32700."""
     message: str
-    data: Any | None = None
+    """Description of the error in one short sentence."""
+    data: AnyJson | None = None
+    """Whatever else the sender has to say, as any JSON."""
 
 
-ProgressToken = TypeAliasType("ProgressToken", str | int)
+ProgressToken = TypeAliasType("ProgressToken", StrictStr | StrictInt)
+"""Ties progress notifications to a request; chosen by the request's sender."""
 
 
 class PromptArgument(WireModel):
+    """A blank in a prompt.
+
+    Source: https://modelcontextprotocol.io/specification/2026-07-28/schema#promptargument
+    """
+
     name: str
+    """The key that its value is sent under."""
     title: str | None = None
+    """Display name for people; absent means that they see `name`."""
     description: str | None = None
+    """Explanation of the argument, for people."""
     required: bool | None = None
+    """True if it must be filled in; absent means that it may be left out."""
 
 
 class PromptListChangedNotification(WireModel):
+    """The notification `notifications/prompts/list_changed`, from server to client.
+
+    Source:
+    https://modelcontextprotocol.io/specification/2026-07-28/schema#promptlistchangednotification
+    """
+
     method: Literal["notifications/prompts/list_changed"] = "notifications/prompts/list_changed"
     jsonrpc: Literal["2.0"] = "2.0"
+    """Version of JSON-RPC, always `2.0`."""
     params: NotificationParams | None = None
+    """Arguments of the method."""
 
 
 class PromptReference(WireModel):
+    """Points to a prompt, to have one of its arguments completed.
+
+    Source: https://modelcontextprotocol.io/specification/2026-07-28/schema#promptreference
+    """
+
     type: Literal["ref/prompt"] = "ref/prompt"
     name: str
+    """The prompt's name, as in `prompts/list`."""
     title: str | None = None
+    """Display name for people; absent means that they see `name`."""
 
 
 class Request(WireModel):
+    """The base of messages with a response.
+
+    Source: https://modelcontextprotocol.io/specification/2026-07-28/schema#request
+    """
+
     method: str
-    params: dict[str, Any] | None = None
+    """Name of the request or notification, such as `tools/call`."""
+    params: dict[str, AnyJson] | None = None
+    """Arguments of the method."""
 
 
-RequestId = TypeAliasType("RequestId", str | int)
+RequestId = TypeAliasType("RequestId", StrictStr | StrictInt)
+"""Ties an answer to its request; chosen by the request's sender, never null."""
 
 
 class RequestParams(WireModel):
-    meta: Annotated[dict[str, Any], Field(alias="_meta")]
+    """The params of a request without data of its own.
+
+    Source: https://modelcontextprotocol.io/specification/2026-07-28/schema#requestparams
+    """
+
+    meta: Annotated[dict[str, AnyJson], Field(alias="_meta")]
+    """Metadata by key; keys that we do not know are kept."""
 
 
 class ResourceContents(WireModel):
+    """The base of what reading a resource gives.
+
+    Source: https://modelcontextprotocol.io/specification/2026-07-28/schema#resourcecontents
+    """
+
     uri: str
+    """The address that this was read from; it may be a part of the one asked for."""
     mime_type: Annotated[str | None, Field(alias="mimeType")] = None
-    meta: Annotated[dict[str, Any] | None, Field(alias="_meta")] = None
+    """Media type, such as `text/plain`; absent if it is not known."""
+    meta: Annotated[dict[str, AnyJson] | None, Field(alias="_meta")] = None
+    """Metadata by key; keys that we do not know are kept."""
 
 
 class ResourceListChangedNotification(WireModel):
+    """The notification `notifications/resources/list_changed`, from server to client.
+
+    Source:
+    https://modelcontextprotocol.io/specification/2026-07-28/schema#resourcelistchangednotification
+    """
+
     method: Literal["notifications/resources/list_changed"] = "notifications/resources/list_changed"
     jsonrpc: Literal["2.0"] = "2.0"
+    """Version of JSON-RPC, always `2.0`."""
     params: NotificationParams | None = None
+    """Arguments of the method."""
 
 
 class ResourceRequestParams(WireModel):
-    meta: Annotated[dict[str, Any], Field(alias="_meta")]
+    """The base of params that name a resource by its URI.
+
+    Source: https://modelcontextprotocol.io/specification/2026-07-28/schema#resourcerequestparams
+    """
+
+    meta: Annotated[dict[str, AnyJson], Field(alias="_meta")]
+    """Metadata by key; keys that we do not know are kept."""
     uri: str
+    """Its address, with any scheme; the server decides what that means."""
 
 
 class ResourceTemplateReference(WireModel):
+    """Points to a resource template, to have one of its variables completed.
+
+    Source:
+    https://modelcontextprotocol.io/specification/2026-07-28/schema#resourcetemplatereference
+    """
+
     type: Literal["ref/resource"] = "ref/resource"
     uri: str
+    """The template, or the address of one resource, as the server lists it."""
 
 
 class ResourceUpdatedNotificationParams(WireModel):
+    """A resource has changed; the client may want to read it again.
+
+    Source:
+    https://modelcontextprotocol.io/specification/2026-07-28/schema#resourceupdatednotificationparams
+    """
+
     uri: str
-    meta: Annotated[dict[str, Any] | None, Field(alias="_meta")] = None
+    """The changed resource; it may be a part of the one subscribed to."""
+    meta: Annotated[dict[str, AnyJson] | None, Field(alias="_meta")] = None
+    """Metadata by key; keys that we do not know are kept."""
 
 
 class Result(WireModel):
+    """Base of all results; alone it says that the request succeeded.
+
+    Source: https://modelcontextprotocol.io/specification/2026-07-28/schema#result
+    """
+
     result_type: Annotated[Literal["complete"], Field(alias="resultType")] = "complete"
-    meta: Annotated[dict[str, Any] | None, Field(alias="_meta")] = None
+    meta: Annotated[dict[str, AnyJson] | None, Field(alias="_meta")] = None
+    """Metadata by key; keys that we do not know are kept."""
 
 
 class ResultMetaObject(WireModel):
+    """The reserved keys in the `_meta` of a result.
+
+    Source: https://modelcontextprotocol.io/specification/2026-07-28/schema#resultmetaobject
+    """
+
     server_info: Annotated[
         Implementation | None, Field(alias="io.modelcontextprotocol/serverInfo")
     ] = None
+    """The software that the server says it is; for display and logs only."""
 
 
-ResultType = TypeAliasType("ResultType", str)
+ResultType = TypeAliasType("ResultType", StrictStr)
+"""`complete`, or `input_required` if the request is to be retried with answers."""
 Role = TypeAliasType("Role", Literal["user", "assistant"])
+"""Speaker or audience of a message: the user, or the assistant (a model)."""
 
 
 class Root(WireModel):
+    """A directory or file that the client points the server to.
+
+    Deprecated: Take directories and files as tool arguments, resource URIs or server settings.
+
+    Source: https://modelcontextprotocol.io/specification/2026-07-28/schema#root
+    """
+
     uri: str
+    """Location of the directory or file; always begins with `file://`."""
     name: str | None = None
-    meta: Annotated[dict[str, Any] | None, Field(alias="_meta")] = None
+    """Display name for people."""
+    meta: Annotated[dict[str, AnyJson] | None, Field(alias="_meta")] = None
+    """Metadata by key; keys that we do not know are kept."""
 
 
 class PromptsCapability(WireModel):
+    """The server has prompts; says whether it reports changes of the list.
+
+    Source: https://modelcontextprotocol.io/specification/2026-07-28/schema#servercapabilities
+    """
+
     list_changed: Annotated[bool | None, Field(alias="listChanged")] = None
+    """True if the server tells when there are other prompts than before."""
 
 
 class ResourcesCapability(WireModel):
+    """The server has resources; says which changes it reports.
+
+    Source: https://modelcontextprotocol.io/specification/2026-07-28/schema#servercapabilities
+    """
+
     subscribe: bool | None = None
+    """True if the server tells subscribers when a resource has changed."""
     list_changed: Annotated[bool | None, Field(alias="listChanged")] = None
+    """True if the server tells when there are other resources than before."""
 
 
 class ToolsCapability(WireModel):
+    """The server has tools; says whether it reports changes of the list.
+
+    Source: https://modelcontextprotocol.io/specification/2026-07-28/schema#servercapabilities
+    """
+
     list_changed: Annotated[bool | None, Field(alias="listChanged")] = None
+    """True if the server tells when there are other tools than before."""
 
 
 class StringSchema(WireModel):
+    """A form field for text.
+
+    Source: https://modelcontextprotocol.io/specification/2026-07-28/schema#stringschema
+    """
+
     type: Literal["string"] = "string"
+    """Always `string`."""
     title: str | None = None
+    """The field's label."""
     description: str | None = None
+    """Explanation of the form field, for the user."""
     min_length: Annotated[int | None, Field(alias="minLength")] = None
+    """The fewest characters allowed; absent means no limit."""
     max_length: Annotated[int | None, Field(alias="maxLength")] = None
+    """The most characters allowed; absent means no limit."""
     format: Literal["email", "uri", "date", "date-time"] | None = None
+    """Required kind of text, such as an email address; absent means anything."""
     default: str | None = None
+    """The text to begin with; absent means none."""
 
 
 class SubscriptionFilter(WireModel):
+    """The notifications that a client requests; absent kinds are not sent.
+
+    Source: https://modelcontextprotocol.io/specification/2026-07-28/schema#subscriptionfilter
+    """
+
     tools_list_changed: Annotated[bool | None, Field(alias="toolsListChanged")] = None
+    """True to be notified when the list of tools changes."""
     prompts_list_changed: Annotated[bool | None, Field(alias="promptsListChanged")] = None
+    """True to be notified when the list of prompts changes."""
     resources_list_changed: Annotated[bool | None, Field(alias="resourcesListChanged")] = None
+    """True to be notified when the list of resources changes."""
     resource_subscriptions: Annotated[list[str] | None, Field(alias="resourceSubscriptions")] = None
+    """URIs of the resources to be notified of updates of."""
 
 
 class SubscriptionsAcknowledgedNotificationParams(WireModel):
+    """Opens a stream: what the server agreed to report on it.
+
+    Source:
+    https://modelcontextprotocol.io/specification/2026-07-28/schema#subscriptionsacknowledgednotificationparams
+    """
+
     notifications: SubscriptionFilter
-    meta: Annotated[dict[str, Any] | None, Field(alias="_meta")] = None
+    """The granted filter: the requested kinds that the server supports."""
+    meta: Annotated[dict[str, AnyJson] | None, Field(alias="_meta")] = None
+    """Metadata by key; keys that we do not know are kept."""
 
 
 class SubscriptionsListenRequestParams(WireModel):
-    meta: Annotated[dict[str, Any], Field(alias="_meta")]
+    """Selects the notifications that a client subscribes to.
+
+    Source:
+    https://modelcontextprotocol.io/specification/2026-07-28/schema#subscriptionslistenrequestparams
+    """
+
+    meta: Annotated[dict[str, AnyJson], Field(alias="_meta")]
+    """Metadata by key; keys that we do not know are kept."""
     notifications: SubscriptionFilter
+    """The requested filter; other kinds are not sent."""
 
 
 class SubscriptionsListenResult(WireModel):
+    """The server has closed the stream in good order.
+
+    Source:
+    https://modelcontextprotocol.io/specification/2026-07-28/schema#subscriptionslistenresult
+    """
+
     result_type: Annotated[Literal["complete"], Field(alias="resultType")] = "complete"
-    meta: Annotated[dict[str, Any], Field(alias="_meta")]
+    meta: Annotated[dict[str, AnyJson], Field(alias="_meta")]
+    """Metadata by key; keys that we do not know are kept."""
 
 
 class SubscriptionsListenResultMetaObject(WireModel):
+    """The reserved keys in the `_meta` of the result that closes a stream.
+
+    Source:
+    https://modelcontextprotocol.io/specification/2026-07-28/schema#subscriptionslistenresultmetaobject
+    """
+
     subscription_id: Annotated[RequestId, Field(alias="io.modelcontextprotocol/subscriptionId")]
+    """The id of the listen request that this closes."""
     server_info: Annotated[
         Implementation | None, Field(alias="io.modelcontextprotocol/serverInfo")
     ] = None
+    """The software that the server says it is; for display and logs only."""
 
 
 class SubscriptionsListenResultResponse(WireModel):
+    """The response with SubscriptionsListenResult.
+
+    Source:
+    https://modelcontextprotocol.io/specification/2026-07-28/schema#subscriptionslistenresultresponse
+    """
+
     jsonrpc: Literal["2.0"] = "2.0"
+    """Version of JSON-RPC, always `2.0`."""
     id: RequestId
+    """Ties a response to its request; chosen by the request's sender."""
     result: SubscriptionsListenResult
+    """Answer to the request; its type depends on the method."""
 
 
 class TextResourceContents(WireModel):
+    """A resource that can be read as text.
+
+    Source: https://modelcontextprotocol.io/specification/2026-07-28/schema#textresourcecontents
+    """
+
     uri: str
+    """The address that this was read from; it may be a part of the one asked for."""
     text: str
+    """All of it; never an encoding of bytes."""
     mime_type: Annotated[str | None, Field(alias="mimeType")] = None
-    meta: Annotated[dict[str, Any] | None, Field(alias="_meta")] = None
+    """Media type, such as `text/plain`; absent if it is not known."""
+    meta: Annotated[dict[str, AnyJson] | None, Field(alias="_meta")] = None
+    """Metadata by key; keys that we do not know are kept."""
 
 
 class EnumOption(WireModel):
+    """One choice of a form field: the value, and what the user sees.
+
+    Source:
+    https://modelcontextprotocol.io/specification/2026-07-28/schema#titledmultiselectenumschema
+    """
+
     const: str
+    """The value that is sent back."""
     title: str
+    """Label that the user sees."""
 
 
 class TitledEnumItems(WireModel):
+    """The choices of a form field, each with a label.
+
+    Source:
+    https://modelcontextprotocol.io/specification/2026-07-28/schema#titledmultiselectenumschema
+    """
+
     any_of: Annotated[list[EnumOption], Field(alias="anyOf")]
+    """The values to choose from, with what the user sees for each."""
 
 
 class TitledMultiSelectEnumSchema(WireModel):
+    """A form field for several of a few values, each with a label.
+
+    Source:
+    https://modelcontextprotocol.io/specification/2026-07-28/schema#titledmultiselectenumschema
+    """
+
     type: Literal["array"] = "array"
+    """Always `array`."""
     items: TitledEnumItems
+    """The values to choose from, with their labels."""
     title: str | None = None
+    """The field's label."""
     description: str | None = None
+    """Explanation of the form field, for the user."""
     min_items: Annotated[int | None, Field(alias="minItems")] = None
+    """Minimum number of choices; absent means no limit."""
     max_items: Annotated[int | None, Field(alias="maxItems")] = None
+    """Maximum number of choices; absent means no limit."""
     default: list[str] | None = None
+    """The values chosen to begin with; absent means none."""
 
 
 class TitledSingleSelectEnumSchema(WireModel):
+    """A form field for one of a few values, each with a label.
+
+    Source:
+    https://modelcontextprotocol.io/specification/2026-07-28/schema#titledsingleselectenumschema
+    """
+
     type: Literal["string"] = "string"
+    """Always `string`."""
     one_of: Annotated[list[EnumOption], Field(alias="oneOf")]
+    """The values to choose from, with what the user sees for each."""
     title: str | None = None
+    """The field's label."""
     description: str | None = None
+    """Explanation of the form field, for the user."""
     default: str | None = None
+    """The value chosen to begin with; absent means none."""
 
 
 class ToolAnnotations(WireModel):
+    """Hints on how a tool behaves; worth no more than the server that gives them.
+
+    Source: https://modelcontextprotocol.io/specification/2026-07-28/schema#toolannotations
+    """
+
     title: str | None = None
+    """Display name for people, if the tool itself has no `title`."""
     read_only_hint: Annotated[bool | None, Field(alias="readOnlyHint")] = None
+    """It changes nothing; absent means false."""
     destructive_hint: Annotated[bool | None, Field(alias="destructiveHint")] = None
+    """Its changes may delete or overwrite, not only add; absent means true."""
     idempotent_hint: Annotated[bool | None, Field(alias="idempotentHint")] = None
+    """A second call with the same arguments changes nothing more; absent means false."""
     open_world_hint: Annotated[bool | None, Field(alias="openWorldHint")] = None
+    """It deals with things outside, as a web search does; absent means true."""
 
 
 class ToolChoice(WireModel):
+    """Controls tool use: the model may, must or must not call tools.
+
+    Deprecated: Call a model provider's API from the server.
+
+    Source: https://modelcontextprotocol.io/specification/2026-07-28/schema#toolchoice
+    """
+
     mode: Literal["auto", "required", "none"] | None = None
+    """`auto` (meant if absent), `required` (at least one call) or `none`."""
 
 
 class ToolListChangedNotification(WireModel):
+    """The notification `notifications/tools/list_changed`, from server to client.
+
+    Source:
+    https://modelcontextprotocol.io/specification/2026-07-28/schema#toollistchangednotification
+    """
+
     method: Literal["notifications/tools/list_changed"] = "notifications/tools/list_changed"
     jsonrpc: Literal["2.0"] = "2.0"
+    """Version of JSON-RPC, always `2.0`."""
     params: NotificationParams | None = None
+    """Arguments of the method."""
 
 
 class ToolUseContent(WireModel):
+    """A call of a tool that the model wants made.
+
+    Deprecated: Call a model provider's API from the server.
+
+    Source: https://modelcontextprotocol.io/specification/2026-07-28/schema#toolusecontent
+    """
+
     type: Literal["tool_use"] = "tool_use"
     id: str
+    """Identifies this call; the tool result refers to it."""
     name: str
-    input: dict[str, Any]
-    meta: Annotated[dict[str, Any] | None, Field(alias="_meta")] = None
+    """The tool to call, from those that the request offered."""
+    input: dict[str, AnyJson]
+    """The arguments, as the tool's input schema wants them."""
+    meta: Annotated[dict[str, AnyJson] | None, Field(alias="_meta")] = None
+    """Metadata by key; keys that we do not know are kept."""
 
 
 class UnsupportedProtocolVersionData(WireModel):
+    """The requested revision and the supported ones.
+
+    Source:
+    https://modelcontextprotocol.io/specification/2026-07-28/schema#unsupportedprotocolversionerror
+    """
+
     supported: list[str]
+    """The revisions that the server speaks, to try again with."""
     requested: str
+    """The revision that the client asked for."""
 
 
 class UnsupportedProtocolVersion(WireModel):
+    """The server does not speak the request's revision (HTTP status 400).
+
+    Source:
+    https://modelcontextprotocol.io/specification/2026-07-28/schema#unsupportedprotocolversionerror
+    """
+
     code: Literal[-32022] = -32022
+    """Always -32022."""
     message: str
+    """Description of the error in one short sentence."""
     data: UnsupportedProtocolVersionData
+    """The revisions in question, for a program to read."""
 
 
 class UnsupportedProtocolVersionError(WireModel):
+    """The whole JSON-RPC response around an UnsupportedProtocolVersion.
+
+    Source:
+    https://modelcontextprotocol.io/specification/2026-07-28/schema#unsupportedprotocolversionerror
+    """
+
     jsonrpc: Literal["2.0"] = "2.0"
+    """Version of JSON-RPC, always `2.0`."""
     error: UnsupportedProtocolVersion
+    """The requested and the supported revisions, in an error object."""
     id: RequestId | None = None
+    """Ties a response to its request; chosen by the request's sender."""
 
 
 class UntitledEnumItems(WireModel):
+    """The choices of a form field, shown as they are.
+
+    Source:
+    https://modelcontextprotocol.io/specification/2026-07-28/schema#untitledmultiselectenumschema
+    """
+
     type: Literal["string"] = "string"
+    """Always `string`."""
     enum: list[str]
+    """The values to choose from."""
 
 
 class UntitledMultiSelectEnumSchema(WireModel):
+    """A form field for several of a few values, shown as they are.
+
+    Source:
+    https://modelcontextprotocol.io/specification/2026-07-28/schema#untitledmultiselectenumschema
+    """
+
     type: Literal["array"] = "array"
+    """Always `array`."""
     items: UntitledEnumItems
+    """The values to choose from."""
     title: str | None = None
+    """The field's label."""
     description: str | None = None
+    """Explanation of the form field, for the user."""
     min_items: Annotated[int | None, Field(alias="minItems")] = None
+    """Minimum number of choices; absent means no limit."""
     max_items: Annotated[int | None, Field(alias="maxItems")] = None
+    """Maximum number of choices; absent means no limit."""
     default: list[str] | None = None
+    """The values chosen to begin with; absent means none."""
 
 
 class UntitledSingleSelectEnumSchema(WireModel):
+    """A form field for one of a few values, shown as they are.
+
+    Source:
+    https://modelcontextprotocol.io/specification/2026-07-28/schema#untitledsingleselectenumschema
+    """
+
     type: Literal["string"] = "string"
+    """Always `string`."""
     enum: list[str]
+    """The values to choose from."""
     title: str | None = None
+    """The field's label."""
     description: str | None = None
+    """Explanation of the form field, for the user."""
     default: str | None = None
+    """The value chosen to begin with; absent means none."""
 
 
 class Annotations(WireModel):
+    """Hints to the host: who something is for, and how much it matters.
+
+    Source: https://modelcontextprotocol.io/specification/2026-07-28/schema#annotations
+    """
+
     audience: list[Role] | None = None
+    """The roles that it is meant for: `user`, `assistant` or both."""
     priority: Annotated[int | float | None, Field(ge=0.0, le=1.0)] = None
+    """Importance, from 0 (optional) to 1 (required)."""
     last_modified: Annotated[str | None, Field(alias="lastModified")] = None
+    """Time of the last change, in ISO 8601, such as `2026-01-31T09:30:00Z`."""
 
 
 class AudioContent(WireModel):
+    """A sound, inline.
+
+    Source: https://modelcontextprotocol.io/specification/2026-07-28/schema#audiocontent
+    """
+
     type: Literal["audio"] = "audio"
     data: str
+    """The sound's bytes, in base64."""
     mime_type: Annotated[str, Field(alias="mimeType")]
+    """The sound's media type, such as `audio/wav`."""
     annotations: Annotations | None = None
-    meta: Annotated[dict[str, Any] | None, Field(alias="_meta")] = None
+    """Hints to the host: who it is for, and how much it matters."""
+    meta: Annotated[dict[str, AnyJson] | None, Field(alias="_meta")] = None
+    """Metadata by key; keys that we do not know are kept."""
 
 
 class CancelledNotificationParams(WireModel):
+    """Names the request to cancel, and the reason.
+
+    Source:
+    https://modelcontextprotocol.io/specification/2026-07-28/schema#cancellednotificationparams
+    """
+
     request_id: Annotated[RequestId, Field(alias="requestId")]
-    meta: Annotated[dict[str, Any] | None, Field(alias="_meta")] = None
+    """The id of the request in flight."""
+    meta: Annotated[dict[str, AnyJson] | None, Field(alias="_meta")] = None
+    """Metadata by key; keys that we do not know are kept."""
     reason: str | None = None
+    """Explanation for a log or the user."""
 
 
 ClientResult: TypeAlias = Result
+"""Every result that a client may respond with."""
 CompletionReference = TypeAliasType(
     "CompletionReference",
     Annotated[PromptReference | ResourceTemplateReference, Field(discriminator="type")],
 )
+"""The prompt or resource template that an argument belongs to."""
 
 
 class CompleteRequestParams(WireModel):
-    meta: Annotated[dict[str, Any], Field(alias="_meta")]
+    """The argument to suggest values for.
+
+    Source: https://modelcontextprotocol.io/specification/2026-07-28/schema#completerequestparams
+    """
+
+    meta: Annotated[dict[str, AnyJson], Field(alias="_meta")]
+    """Metadata by key; keys that we do not know are kept."""
     ref: CompletionReference
+    """The prompt or resource template that has the argument."""
     argument: CompletionArgument
+    """Name of the argument, and the text typed so far."""
     context: CompletionContext | None = None
+    """Values already entered for the other arguments, by name."""
 
 
 class CompleteResultResponse(WireModel):
+    """The response with CompleteResult.
+
+    Source:
+    https://modelcontextprotocol.io/specification/2026-07-28/schema#completeresultresponse
+    """
+
     jsonrpc: Literal["2.0"] = "2.0"
+    """Version of JSON-RPC, always `2.0`."""
     id: RequestId
+    """Ties a response to its request; chosen by the request's sender."""
     result: CompleteResult
+    """Answer to the request; its type depends on the method."""
 
 
 class DiscoverRequest(WireModel):
+    """The request `server/discover`, from client to server.
+
+    Source: https://modelcontextprotocol.io/specification/2026-07-28/schema#discoverrequest
+    """
+
     method: Literal["server/discover"] = "server/discover"
     params: RequestParams
+    """Arguments of the method."""
     jsonrpc: Literal["2.0"] = "2.0"
+    """Version of JSON-RPC, always `2.0`."""
     id: RequestId
+    """Ties a response to its request; chosen by the request's sender."""
 
 
 AnyResourceContents = TypeAliasType(
     "AnyResourceContents",
     Annotated[TextResourceContents | BlobResourceContents, Picked(types.AnyResourceContentsArm)],
 )
+"""The contents of a resource: text, or bytes in base64."""
 
 
 class EmbeddedResource(WireModel):
+    """A whole resource, put into a prompt or a tool's answer.
+
+    Source: https://modelcontextprotocol.io/specification/2026-07-28/schema#embeddedresource
+    """
+
     type: Literal["resource"] = "resource"
     resource: AnyResourceContents
+    """Its text, or its bytes, and where they are from."""
     annotations: Annotations | None = None
-    meta: Annotated[dict[str, Any] | None, Field(alias="_meta")] = None
+    """Hints to the host: who it is for, and how much it matters."""
+    meta: Annotated[dict[str, AnyJson] | None, Field(alias="_meta")] = None
+    """Metadata by key; keys that we do not know are kept."""
 
 
 EmptyResult: TypeAlias = Result
+"""A result without data: the request succeeded."""
 EnumSchema = TypeAliasType(
     "EnumSchema",
     UntitledSingleSelectEnumSchema
@@ -718,99 +1378,212 @@ EnumSchema = TypeAliasType(
     | TitledMultiSelectEnumSchema
     | LegacyTitledEnumSchema,
 )
+"""A form field with fixed choices."""
 
 
 class HeaderMismatchError(WireModel):
+    """The whole JSON-RPC response around a HeaderMismatch.
+
+    Source: https://modelcontextprotocol.io/specification/2026-07-28/schema#headermismatcherror
+    """
+
     jsonrpc: Literal["2.0"] = "2.0"
+    """Version of JSON-RPC, always `2.0`."""
     error: HeaderMismatch
+    """The error object."""
     id: RequestId | None = None
+    """Ties a response to its request; chosen by the request's sender."""
 
 
 class ImageContent(WireModel):
+    """A picture, inline.
+
+    Source: https://modelcontextprotocol.io/specification/2026-07-28/schema#imagecontent
+    """
+
     type: Literal["image"] = "image"
     data: str
+    """The picture's bytes, in base64."""
     mime_type: Annotated[str, Field(alias="mimeType")]
+    """The picture's media type, such as `image/png`."""
     annotations: Annotations | None = None
-    meta: Annotated[dict[str, Any] | None, Field(alias="_meta")] = None
+    """Hints to the host: who it is for, and how much it matters."""
+    meta: Annotated[dict[str, AnyJson] | None, Field(alias="_meta")] = None
+    """Metadata by key; keys that we do not know are kept."""
 
 
-JSONArray = TypeAliasType("JSONArray", list[JSONValue])
-JSONObject = TypeAliasType("JSONObject", dict[str, JSONValue])
+JSONArray = TypeAliasType("JSONArray", Annotated[list[JSONValue], Strict()])
+"""A list of any JSON values."""
+JSONObject = TypeAliasType("JSONObject", Annotated[dict[str, JSONValue], Strict()])
+"""Any JSON values, by key."""
 
 
 class JSONRPCErrorResponse(WireModel):
+    """The frame of a response to a failed request; without `id` if that is unknown.
+
+    Source: https://modelcontextprotocol.io/specification/2026-07-28/schema#jsonrpcerrorresponse
+    """
+
     jsonrpc: Literal["2.0"] = "2.0"
+    """Version of JSON-RPC, always `2.0`."""
     error: Error
+    """Code and description of the failure."""
     id: RequestId | None = None
+    """Ties a response to its request; chosen by the request's sender."""
 
 
 class JSONRPCRequest(WireModel):
+    """The frame of a request, whatever its method.
+
+    Source: https://modelcontextprotocol.io/specification/2026-07-28/schema#jsonrpcrequest
+    """
+
     method: str
+    """Name of the request or notification, such as `tools/call`."""
     jsonrpc: Literal["2.0"] = "2.0"
+    """Version of JSON-RPC, always `2.0`."""
     id: RequestId
-    params: dict[str, Any] | None = None
+    """Ties a response to its request; chosen by the request's sender."""
+    params: dict[str, AnyJson] | None = None
+    """Arguments of the method."""
 
 
 class JSONRPCResultResponse(WireModel):
+    """The frame of a response to a request that succeeded.
+
+    Source: https://modelcontextprotocol.io/specification/2026-07-28/schema#jsonrpcresultresponse
+    """
+
     jsonrpc: Literal["2.0"] = "2.0"
+    """Version of JSON-RPC, always `2.0`."""
     id: RequestId
+    """Ties a response to its request; chosen by the request's sender."""
     result: Result
+    """Answer to the request; its type depends on the method."""
 
 
 class ListPromptsRequest(WireModel):
+    """The request `prompts/list`, from client to server.
+
+    Source: https://modelcontextprotocol.io/specification/2026-07-28/schema#listpromptsrequest
+    """
+
     method: Literal["prompts/list"] = "prompts/list"
     params: PaginatedRequestParams
+    """Arguments of the method."""
     jsonrpc: Literal["2.0"] = "2.0"
+    """Version of JSON-RPC, always `2.0`."""
     id: RequestId
+    """Ties a response to its request; chosen by the request's sender."""
 
 
 class ListResourceTemplatesRequest(WireModel):
+    """The request `resources/templates/list`, from client to server.
+
+    Source:
+    https://modelcontextprotocol.io/specification/2026-07-28/schema#listresourcetemplatesrequest
+    """
+
     method: Literal["resources/templates/list"] = "resources/templates/list"
     params: PaginatedRequestParams
+    """Arguments of the method."""
     jsonrpc: Literal["2.0"] = "2.0"
+    """Version of JSON-RPC, always `2.0`."""
     id: RequestId
+    """Ties a response to its request; chosen by the request's sender."""
 
 
 class ListResourcesRequest(WireModel):
+    """The request `resources/list`, from client to server.
+
+    Source: https://modelcontextprotocol.io/specification/2026-07-28/schema#listresourcesrequest
+    """
+
     method: Literal["resources/list"] = "resources/list"
     params: PaginatedRequestParams
+    """Arguments of the method."""
     jsonrpc: Literal["2.0"] = "2.0"
+    """Version of JSON-RPC, always `2.0`."""
     id: RequestId
+    """Ties a response to its request; chosen by the request's sender."""
 
 
 class ListRootsResult(WireModel):
+    """The directories and files that the client points the server to.
+
+    Deprecated: Take directories and files as tool arguments, resource URIs or server settings.
+
+    Source: https://modelcontextprotocol.io/specification/2026-07-28/schema#listrootsresult
+    """
+
     roots: list[Root]
+    """All of them: this list has no pages."""
 
 
 class ListToolsRequest(WireModel):
+    """The request `tools/list`, from client to server.
+
+    Source: https://modelcontextprotocol.io/specification/2026-07-28/schema#listtoolsrequest
+    """
+
     method: Literal["tools/list"] = "tools/list"
     params: PaginatedRequestParams
+    """Arguments of the method."""
     jsonrpc: Literal["2.0"] = "2.0"
+    """Version of JSON-RPC, always `2.0`."""
     id: RequestId
+    """Ties a response to its request; chosen by the request's sender."""
 
 
 class LoggingMessageNotification(WireModel):
+    """The notification `notifications/message`, from server to client.
+
+    Deprecated: Log to stderr on stdio, or export telemetry with OpenTelemetry.
+
+    Source:
+    https://modelcontextprotocol.io/specification/2026-07-28/schema#loggingmessagenotification
+    """
+
     method: Literal["notifications/message"] = "notifications/message"
     params: LoggingMessageNotificationParams
+    """Arguments of the method."""
     jsonrpc: Literal["2.0"] = "2.0"
+    """Version of JSON-RPC, always `2.0`."""
 
 
 MultiSelectEnumSchema = TypeAliasType(
     "MultiSelectEnumSchema", UntitledMultiSelectEnumSchema | TitledMultiSelectEnumSchema
 )
+"""A form field for several of a few values, with labels or without."""
 
 
 class NotificationMetaObject(WireModel):
+    """The reserved keys in the `_meta` of a notification.
+
+    Source:
+    https://modelcontextprotocol.io/specification/2026-07-28/schema#notificationmetaobject
+    """
+
     subscription_id: Annotated[
         RequestId | None, Field(alias="io.modelcontextprotocol/subscriptionId")
     ] = None
+    """The id of the listen request that asked for it; absent outside its stream."""
 
 
 class PaginatedRequest(WireModel):
+    """The base of requests for one page of a list.
+
+    Source: https://modelcontextprotocol.io/specification/2026-07-28/schema#paginatedrequest
+    """
+
     method: str
+    """Name of the request or notification, such as `tools/call`."""
     params: PaginatedRequestParams
+    """Arguments of the method."""
     jsonrpc: Literal["2.0"] = "2.0"
+    """Version of JSON-RPC, always `2.0`."""
     id: RequestId
+    """Ties a response to its request; chosen by the request's sender."""
 
 
 PrimitiveSchemaDefinition = TypeAliasType(
@@ -827,155 +1600,336 @@ PrimitiveSchemaDefinition = TypeAliasType(
         Picked(types.PrimitiveSchemaDefinitionArm),
     ],
 )
+"""One field of a form: a text, a number, yes or no, or fixed choices."""
 
 
 class ProgressNotificationParams(WireModel):
+    """Reports the progress of a request.
+
+    Source:
+    https://modelcontextprotocol.io/specification/2026-07-28/schema#progressnotificationparams
+    """
+
     progress_token: Annotated[ProgressToken, Field(alias="progressToken")]
+    """The one that the request brought along in its `_meta`."""
     progress: int | float
-    meta: Annotated[dict[str, Any] | None, Field(alias="_meta")] = None
+    """Amount done, in any unit; it grows each time, and may be a fraction."""
+    meta: Annotated[dict[str, AnyJson] | None, Field(alias="_meta")] = None
+    """Metadata by key; keys that we do not know are kept."""
     total: int | float | None = None
+    """Amount to do, in the unit of `progress`; absent if unknown."""
     message: str | None = None
+    """Description of the current step, for people."""
 
 
 class Prompt(WireModel):
+    """A template of messages that the server offers, with blanks to fill in.
+
+    Source: https://modelcontextprotocol.io/specification/2026-07-28/schema#prompt
+    """
+
     name: str
+    """The prompt's identifier; unique in one server."""
     title: str | None = None
+    """Display name for people; absent means that they see `name`."""
     icons: list[Icon] | None = None
+    """Pictures to show for it, of which the host picks one by size and theme."""
     description: str | None = None
+    """Purpose of the prompt, to help people choose."""
     arguments: list[PromptArgument] | None = None
-    meta: Annotated[dict[str, Any] | None, Field(alias="_meta")] = None
+    """The blanks to fill in; absent means that there are none."""
+    meta: Annotated[dict[str, AnyJson] | None, Field(alias="_meta")] = None
+    """Metadata by key; keys that we do not know are kept."""
 
 
 class ReadResourceResult(WireModel):
+    """The contents of a resource.
+
+    Source: https://modelcontextprotocol.io/specification/2026-07-28/schema#readresourceresult
+    """
+
     result_type: Annotated[Literal["complete"], Field(alias="resultType")] = "complete"
     ttl_ms: Annotated[int, Field(alias="ttlMs", ge=0)] = 0
+    """Lifetime of a cached copy after receipt, in milliseconds; 0: stale at once."""
     cache_scope: Annotated[Literal["public", "private"], Field(alias="cacheScope")] = "private"
+    """Sharing of a cached copy: with anyone if `public`, the same credentials if `private`."""
     contents: list[AnyResourceContents]
-    meta: Annotated[dict[str, Any] | None, Field(alias="_meta")] = None
+    """The data: one entry, or one for each part."""
+    meta: Annotated[dict[str, AnyJson] | None, Field(alias="_meta")] = None
+    """Metadata by key; keys that we do not know are kept."""
 
 
 class Resource(WireModel):
+    """Data that the server offers to read, under a URI.
+
+    Source: https://modelcontextprotocol.io/specification/2026-07-28/schema#resource
+    """
+
     name: str
+    """Identifies it to programs; shown where there is no title."""
     uri: str
+    """The address to read it from."""
     title: str | None = None
+    """Display name for people; absent means that they see `name`."""
     icons: list[Icon] | None = None
+    """Pictures to show for it, of which the host picks one by size and theme."""
     description: str | None = None
+    """Summary of the contents, to help a model decide."""
     mime_type: Annotated[str | None, Field(alias="mimeType")] = None
+    """Media type, such as `text/plain`; absent if it is not known."""
     annotations: Annotations | None = None
+    """Hints to the host: who it is for, and how much it matters."""
     size: int | None = None
-    meta: Annotated[dict[str, Any] | None, Field(alias="_meta")] = None
+    """Length in bytes, before any base64; absent if it is not known."""
+    meta: Annotated[dict[str, AnyJson] | None, Field(alias="_meta")] = None
+    """Metadata by key; keys that we do not know are kept."""
 
 
 class ResourceLink(WireModel):
+    """A pointer to a resource, from a prompt or a tool's answer; it need not be listed.
+
+    Source: https://modelcontextprotocol.io/specification/2026-07-28/schema#resourcelink
+    """
+
     type: Literal["resource_link"] = "resource_link"
     name: str
+    """Identifies it to programs; shown where there is no title."""
     uri: str
+    """The address to read it from."""
     title: str | None = None
+    """Display name for people; absent means that they see `name`."""
     icons: list[Icon] | None = None
+    """Pictures to show for it, of which the host picks one by size and theme."""
     description: str | None = None
+    """Summary of the contents, to help a model decide."""
     mime_type: Annotated[str | None, Field(alias="mimeType")] = None
+    """Media type, such as `text/plain`; absent if it is not known."""
     annotations: Annotations | None = None
+    """Hints to the host: who it is for, and how much it matters."""
     size: int | None = None
-    meta: Annotated[dict[str, Any] | None, Field(alias="_meta")] = None
+    """Length in bytes, before any base64; absent if it is not known."""
+    meta: Annotated[dict[str, AnyJson] | None, Field(alias="_meta")] = None
+    """Metadata by key; keys that we do not know are kept."""
 
 
 class ResourceTemplate(WireModel):
+    """A pattern of URIs under which the server has resources.
+
+    Source: https://modelcontextprotocol.io/specification/2026-07-28/schema#resourcetemplate
+    """
+
     name: str
+    """Identifies it to programs; shown where there is no title."""
     uri_template: Annotated[str, Field(alias="uriTemplate")]
+    """The pattern, in the form of RFC 6570: `users://{id}/profile`."""
     title: str | None = None
+    """Display name for people; absent means that they see `name`."""
     icons: list[Icon] | None = None
+    """Pictures to show for it, of which the host picks one by size and theme."""
     description: str | None = None
+    """Purpose of the resources, to help a model decide."""
     mime_type: Annotated[str | None, Field(alias="mimeType")] = None
+    """Media type of every resource under the template; absent if they differ."""
     annotations: Annotations | None = None
-    meta: Annotated[dict[str, Any] | None, Field(alias="_meta")] = None
+    """Hints to the host: who it is for, and how much it matters."""
+    meta: Annotated[dict[str, AnyJson] | None, Field(alias="_meta")] = None
+    """Metadata by key; keys that we do not know are kept."""
 
 
 class ResourceUpdatedNotification(WireModel):
+    """The notification `notifications/resources/updated`, from server to client.
+
+    Source:
+    https://modelcontextprotocol.io/specification/2026-07-28/schema#resourceupdatednotification
+    """
+
     method: Literal["notifications/resources/updated"] = "notifications/resources/updated"
     params: ResourceUpdatedNotificationParams
+    """Arguments of the method."""
     jsonrpc: Literal["2.0"] = "2.0"
+    """Version of JSON-RPC, always `2.0`."""
 
 
 class ServerCapabilities(WireModel):
+    """Features that a server declares; an absent member is not supported.
+
+    Source: https://modelcontextprotocol.io/specification/2026-07-28/schema#servercapabilities
+    """
+
     experimental: dict[str, JSONObject] | None = None
+    """Features outside the specification by name, each with its settings."""
     logging: JSONObject | None = None
+    """Present, as an empty object, if the server sends log messages.
+
+    Deprecated: Log to stderr on stdio, or export telemetry with OpenTelemetry.
+    """
     completions: JSONObject | None = None
+    """Present, as an empty object, if the server suggests values for arguments."""
     prompts: PromptsCapability | None = None
+    """Present if the server has prompts to fill in."""
     resources: ResourcesCapability | None = None
+    """Present if the server has resources to read."""
     tools: ToolsCapability | None = None
+    """Present if the server has tools to call."""
     extensions: dict[str, JSONObject] | None = None
+    """Extensions by identifier, each with its settings; `{}` if it has none."""
 
 
 SingleSelectEnumSchema = TypeAliasType(
     "SingleSelectEnumSchema", UntitledSingleSelectEnumSchema | TitledSingleSelectEnumSchema
 )
+"""A form field for one of a few values, with labels or without."""
 
 
 class SubscriptionsAcknowledgedNotification(WireModel):
+    """The notification `notifications/subscriptions/acknowledged`, from server to client.
+
+    Source:
+    https://modelcontextprotocol.io/specification/2026-07-28/schema#subscriptionsacknowledgednotification
+    """
+
     method: Literal["notifications/subscriptions/acknowledged"] = (
         "notifications/subscriptions/acknowledged"
     )
     params: SubscriptionsAcknowledgedNotificationParams
+    """Arguments of the method."""
     jsonrpc: Literal["2.0"] = "2.0"
+    """Version of JSON-RPC, always `2.0`."""
 
 
 class SubscriptionsListenRequest(WireModel):
+    """The request `subscriptions/listen`, from client to server.
+
+    Source:
+    https://modelcontextprotocol.io/specification/2026-07-28/schema#subscriptionslistenrequest
+    """
+
     method: Literal["subscriptions/listen"] = "subscriptions/listen"
     params: SubscriptionsListenRequestParams
+    """Arguments of the method."""
     jsonrpc: Literal["2.0"] = "2.0"
+    """Version of JSON-RPC, always `2.0`."""
     id: RequestId
+    """Ties a response to its request; chosen by the request's sender."""
 
 
 class TextContent(WireModel):
+    """A piece of text, inline.
+
+    Source: https://modelcontextprotocol.io/specification/2026-07-28/schema#textcontent
+    """
+
     type: Literal["text"] = "text"
     text: str
+    """The text itself, for the user or a model to read."""
     annotations: Annotations | None = None
-    meta: Annotated[dict[str, Any] | None, Field(alias="_meta")] = None
+    """Hints to the host: who it is for, and how much it matters."""
+    meta: Annotated[dict[str, AnyJson] | None, Field(alias="_meta")] = None
+    """Metadata by key; keys that we do not know are kept."""
 
 
 class Tool(WireModel):
+    """A function that the server offers to models, with the JSON Schema of its arguments.
+
+    Source: https://modelcontextprotocol.io/specification/2026-07-28/schema#tool
+    """
+
     name: str
-    input_schema: Annotated[dict[str, Any], Field(alias="inputSchema")]
+    """The tool's identifier in calls; unique in one server."""
+    input_schema: Annotated[dict[str, AnyJson], Field(alias="inputSchema")]
+    """JSON Schema of its arguments; its own type is always `object`."""
     title: str | None = None
+    """Display name for people; absent means the title in `annotations`, or else `name`."""
     icons: list[Icon] | None = None
+    """Pictures to show for it, of which the host picks one by size and theme."""
     description: str | None = None
-    output_schema: Annotated[dict[str, Any] | None, Field(alias="outputSchema")] = None
+    """Purpose and use of the tool, for a model."""
+    output_schema: Annotated[dict[str, AnyJson] | None, Field(alias="outputSchema")] = None
+    """JSON Schema of the structured content, which a result then has to have."""
     annotations: ToolAnnotations | None = None
-    meta: Annotated[dict[str, Any] | None, Field(alias="_meta")] = None
+    """Hints on how it behaves, not to be trusted from just any server."""
+    meta: Annotated[dict[str, AnyJson] | None, Field(alias="_meta")] = None
+    """Metadata by key; keys that we do not know are kept."""
 
 
 class CancelledNotification(WireModel):
+    """The notification `notifications/cancelled`, from either side.
+
+    Source: https://modelcontextprotocol.io/specification/2026-07-28/schema#cancellednotification
+    """
+
     method: Literal["notifications/cancelled"] = "notifications/cancelled"
     params: CancelledNotificationParams
+    """Arguments of the method."""
     jsonrpc: Literal["2.0"] = "2.0"
+    """Version of JSON-RPC, always `2.0`."""
 
 
 class ElicitationCapability(WireModel):
+    """The ways a client can ask its user; an empty one means by form only.
+
+    Source: https://modelcontextprotocol.io/specification/2026-07-28/schema#clientcapabilities
+    """
+
     form: JSONObject | None = None
+    """Present, as an empty object, if the client can show a form."""
     url: JSONObject | None = None
+    """Present, as an empty object, if the client can send its user to a web page."""
 
 
 class SamplingCapability(WireModel):
+    """The client can call a model for the server; says with what extras.
+
+    Source: https://modelcontextprotocol.io/specification/2026-07-28/schema#clientcapabilities
+    """
+
     context: JSONObject | None = None
+    """Present, as an empty object, if `include_context` may be more than `none`."""
     tools: JSONObject | None = None
+    """Present, as an empty object, if the model may be given `tools` and a `tool_choice`."""
 
 
 class ClientCapabilities(WireModel):
+    """Features that a client declares; an absent member is not supported.
+
+    Source: https://modelcontextprotocol.io/specification/2026-07-28/schema#clientcapabilities
+    """
+
     experimental: dict[str, JSONObject] | None = None
-    roots: dict[str, Any] | None = None
+    """Features outside the specification by name, each with its settings."""
+    roots: dict[str, AnyJson] | None = None
+    """Present if the client tells which directories and files to work on.
+
+    Deprecated: Take directories and files as tool arguments, resource URIs or server settings.
+    """
     sampling: SamplingCapability | None = None
+    """Present if the client can call a model for the server.
+
+    Deprecated: Call a model provider's API from the server.
+    """
     elicitation: ElicitationCapability | None = None
+    """Present if the client can ask its user; empty means by form only."""
     extensions: dict[str, JSONObject] | None = None
+    """Extensions by identifier, each with its settings; `{}` if it has none."""
 
 
 ClientNotification: TypeAlias = CancelledNotification
+"""Every notification that a client may send."""
 
 
 class CompleteRequest(WireModel):
+    """The request `completion/complete`, from client to server.
+
+    Source: https://modelcontextprotocol.io/specification/2026-07-28/schema#completerequest
+    """
+
     method: Literal["completion/complete"] = "completion/complete"
     params: CompleteRequestParams
+    """Arguments of the method."""
     jsonrpc: Literal["2.0"] = "2.0"
+    """Version of JSON-RPC, always `2.0`."""
     id: RequestId
+    """Ties a response to its request; chosen by the request's sender."""
 
 
 ContentBlock = TypeAliasType(
@@ -990,35 +1944,75 @@ ContentBlock = TypeAliasType(
         Tagged("type"),
     ],
 )
+"""One piece of a prompt or of a tool's answer: text, media or a resource."""
 
 
 class DiscoverResult(WireModel):
+    """The server's revisions, capabilities and instructions.
+
+    Source: https://modelcontextprotocol.io/specification/2026-07-28/schema#discoverresult
+    """
+
     result_type: Annotated[Literal["complete"], Field(alias="resultType")] = "complete"
     ttl_ms: Annotated[int, Field(alias="ttlMs", ge=0)] = 0
+    """Lifetime of a cached copy after receipt, in milliseconds; 0: stale at once."""
     cache_scope: Annotated[Literal["public", "private"], Field(alias="cacheScope")] = "private"
+    """Sharing of a cached copy: with anyone if `public`, the same credentials if `private`."""
     supported_versions: Annotated[list[str], Field(alias="supportedVersions")]
+    """The revisions that the server speaks; the client picks one for its requests."""
     capabilities: ServerCapabilities
-    meta: Annotated[dict[str, Any] | None, Field(alias="_meta")] = None
+    """Features that the server declares; an absent member is not supported."""
+    meta: Annotated[dict[str, AnyJson] | None, Field(alias="_meta")] = None
+    """Metadata by key; keys that we do not know are kept."""
     instructions: str | None = None
+    """Advice for a model on using the server; often put into the system prompt."""
 
 
 class DiscoverResultResponse(WireModel):
+    """The response with DiscoverResult.
+
+    Source:
+    https://modelcontextprotocol.io/specification/2026-07-28/schema#discoverresultresponse
+    """
+
     jsonrpc: Literal["2.0"] = "2.0"
+    """Version of JSON-RPC, always `2.0`."""
     id: RequestId
+    """Ties a response to its request; chosen by the request's sender."""
     result: DiscoverResult
+    """Answer to the request; its type depends on the method."""
 
 
 class ElicitationSchema(WireModel):
+    """A form: an object of fields, without nesting.
+
+    Source:
+    https://modelcontextprotocol.io/specification/2026-07-28/schema#elicitrequestformparams
+    """
+
     type: Literal["object"] = "object"
+    """Always `object`."""
     properties: dict[str, PrimitiveSchemaDefinition]
+    """The fields of the form, by the keys of the answers."""
     schema_: Annotated[str | None, Field(alias="$schema")] = None
+    """The dialect, as a URI; absent means JSON Schema 2020-12."""
     required: list[str] | None = None
+    """The keys that must have an answer; absent means none."""
 
 
 class ElicitRequestFormParams(WireModel):
+    """A form for the user to fill in; never for passwords or other secrets.
+
+    Source:
+    https://modelcontextprotocol.io/specification/2026-07-28/schema#elicitrequestformparams
+    """
+
     message: str
+    """The question and its reason, for the user."""
     requested_schema: Annotated[ElicitationSchema, Field(alias="requestedSchema")]
+    """The fields of the form."""
     mode: Literal["form"] | None = None
+    """`form`, or absent, which means the same."""
 
 
 ElicitRequestParams = TypeAliasType(
@@ -1027,112 +2021,244 @@ ElicitRequestParams = TypeAliasType(
         ElicitRequestFormParams | ElicitRequestURLParams, Picked(types.ElicitRequestParamsArm)
     ],
 )
+"""A question to the user: a form, or from 2025-11-25 also a web page to visit."""
 JSONRPCMessage = TypeAliasType(
     "JSONRPCMessage",
     JSONRPCRequest | JSONRPCNotification | JSONRPCResultResponse | JSONRPCErrorResponse,
 )
+"""Anything that one peer may send to the other."""
 JSONRPCResponse = TypeAliasType("JSONRPCResponse", JSONRPCResultResponse | JSONRPCErrorResponse)
+"""The frame of a response; until 2025-06-18 that of a result alone."""
 
 
 class ListPromptsResult(WireModel):
+    """One page of the prompts that the server offers.
+
+    Source: https://modelcontextprotocol.io/specification/2026-07-28/schema#listpromptsresult
+    """
+
     result_type: Annotated[Literal["complete"], Field(alias="resultType")] = "complete"
     ttl_ms: Annotated[int, Field(alias="ttlMs", ge=0)] = 0
+    """Lifetime of a cached copy after receipt, in milliseconds; 0: stale at once."""
     cache_scope: Annotated[Literal["public", "private"], Field(alias="cacheScope")] = "private"
+    """Sharing of a cached copy: with anyone if `public`, the same credentials if `private`."""
     prompts: list[Prompt]
-    meta: Annotated[dict[str, Any] | None, Field(alias="_meta")] = None
+    """The items of this page; `next_cursor` says whether there are more."""
+    meta: Annotated[dict[str, AnyJson] | None, Field(alias="_meta")] = None
+    """Metadata by key; keys that we do not know are kept."""
     next_cursor: Annotated[str | None, Field(alias="nextCursor")] = None
+    """Value to send as `cursor` for the following page; absent on the last one."""
 
 
 class ListPromptsResultResponse(WireModel):
+    """The response with ListPromptsResult.
+
+    Source:
+    https://modelcontextprotocol.io/specification/2026-07-28/schema#listpromptsresultresponse
+    """
+
     jsonrpc: Literal["2.0"] = "2.0"
+    """Version of JSON-RPC, always `2.0`."""
     id: RequestId
+    """Ties a response to its request; chosen by the request's sender."""
     result: ListPromptsResult
+    """Answer to the request; its type depends on the method."""
 
 
 class ListResourceTemplatesResult(WireModel):
+    """One page of the URI patterns that the server offers.
+
+    Source:
+    https://modelcontextprotocol.io/specification/2026-07-28/schema#listresourcetemplatesresult
+    """
+
     result_type: Annotated[Literal["complete"], Field(alias="resultType")] = "complete"
     ttl_ms: Annotated[int, Field(alias="ttlMs", ge=0)] = 0
+    """Lifetime of a cached copy after receipt, in milliseconds; 0: stale at once."""
     cache_scope: Annotated[Literal["public", "private"], Field(alias="cacheScope")] = "private"
+    """Sharing of a cached copy: with anyone if `public`, the same credentials if `private`."""
     resource_templates: Annotated[list[ResourceTemplate], Field(alias="resourceTemplates")]
-    meta: Annotated[dict[str, Any] | None, Field(alias="_meta")] = None
+    """The items of this page; `next_cursor` says whether there are more."""
+    meta: Annotated[dict[str, AnyJson] | None, Field(alias="_meta")] = None
+    """Metadata by key; keys that we do not know are kept."""
     next_cursor: Annotated[str | None, Field(alias="nextCursor")] = None
+    """Value to send as `cursor` for the following page; absent on the last one."""
 
 
 class ListResourceTemplatesResultResponse(WireModel):
+    """The response with ListResourceTemplatesResult.
+
+    Source:
+    https://modelcontextprotocol.io/specification/2026-07-28/schema#listresourcetemplatesresultresponse
+    """
+
     jsonrpc: Literal["2.0"] = "2.0"
+    """Version of JSON-RPC, always `2.0`."""
     id: RequestId
+    """Ties a response to its request; chosen by the request's sender."""
     result: ListResourceTemplatesResult
+    """Answer to the request; its type depends on the method."""
 
 
 class ListResourcesResult(WireModel):
+    """One page of the resources that the server offers.
+
+    Source: https://modelcontextprotocol.io/specification/2026-07-28/schema#listresourcesresult
+    """
+
     result_type: Annotated[Literal["complete"], Field(alias="resultType")] = "complete"
     ttl_ms: Annotated[int, Field(alias="ttlMs", ge=0)] = 0
+    """Lifetime of a cached copy after receipt, in milliseconds; 0: stale at once."""
     cache_scope: Annotated[Literal["public", "private"], Field(alias="cacheScope")] = "private"
+    """Sharing of a cached copy: with anyone if `public`, the same credentials if `private`."""
     resources: list[Resource]
-    meta: Annotated[dict[str, Any] | None, Field(alias="_meta")] = None
+    """The items of this page; a template's resources need not be among them."""
+    meta: Annotated[dict[str, AnyJson] | None, Field(alias="_meta")] = None
+    """Metadata by key; keys that we do not know are kept."""
     next_cursor: Annotated[str | None, Field(alias="nextCursor")] = None
+    """Value to send as `cursor` for the following page; absent on the last one."""
 
 
 class ListResourcesResultResponse(WireModel):
+    """The response with ListResourcesResult.
+
+    Source:
+    https://modelcontextprotocol.io/specification/2026-07-28/schema#listresourcesresultresponse
+    """
+
     jsonrpc: Literal["2.0"] = "2.0"
+    """Version of JSON-RPC, always `2.0`."""
     id: RequestId
+    """Ties a response to its request; chosen by the request's sender."""
     result: ListResourcesResult
+    """Answer to the request; its type depends on the method."""
 
 
 class ListToolsResult(WireModel):
+    """One page of the tools that the server offers.
+
+    Source: https://modelcontextprotocol.io/specification/2026-07-28/schema#listtoolsresult
+    """
+
     result_type: Annotated[Literal["complete"], Field(alias="resultType")] = "complete"
     ttl_ms: Annotated[int, Field(alias="ttlMs", ge=0)] = 0
+    """Lifetime of a cached copy after receipt, in milliseconds; 0: stale at once."""
     cache_scope: Annotated[Literal["public", "private"], Field(alias="cacheScope")] = "private"
+    """Sharing of a cached copy: with anyone if `public`, the same credentials if `private`."""
     tools: list[Tool]
-    meta: Annotated[dict[str, Any] | None, Field(alias="_meta")] = None
+    """The items of this page; `next_cursor` says whether there are more."""
+    meta: Annotated[dict[str, AnyJson] | None, Field(alias="_meta")] = None
+    """Metadata by key; keys that we do not know are kept."""
     next_cursor: Annotated[str | None, Field(alias="nextCursor")] = None
+    """Value to send as `cursor` for the following page; absent on the last one."""
 
 
 class ListToolsResultResponse(WireModel):
+    """The response with ListToolsResult.
+
+    Source:
+    https://modelcontextprotocol.io/specification/2026-07-28/schema#listtoolsresultresponse
+    """
+
     jsonrpc: Literal["2.0"] = "2.0"
+    """Version of JSON-RPC, always `2.0`."""
     id: RequestId
+    """Ties a response to its request; chosen by the request's sender."""
     result: ListToolsResult
+    """Answer to the request; its type depends on the method."""
 
 
 class MissingRequiredClientCapabilityData(WireModel):
+    """The capabilities that the request lacked.
+
+    Source:
+    https://modelcontextprotocol.io/specification/2026-07-28/schema#missingrequiredclientcapabilityerror
+    """
+
     required_capabilities: Annotated[ClientCapabilities, Field(alias="requiredCapabilities")]
+    """The capabilities that the client would have to declare."""
 
 
 class MissingRequiredClientCapability(WireModel):
+    """The request needs what its client has not declared (HTTP status 400).
+
+    Source:
+    https://modelcontextprotocol.io/specification/2026-07-28/schema#missingrequiredclientcapabilityerror
+    """
+
     code: Literal[-32021] = -32021
+    """Always -32021."""
     message: str
+    """Description of the error in one short sentence."""
     data: MissingRequiredClientCapabilityData
+    """The capabilities in question, for a program to read."""
 
 
 class MissingRequiredClientCapabilityError(WireModel):
+    """The whole JSON-RPC response around a MissingRequiredClientCapability.
+
+    Source:
+    https://modelcontextprotocol.io/specification/2026-07-28/schema#missingrequiredclientcapabilityerror
+    """
+
     jsonrpc: Literal["2.0"] = "2.0"
+    """Version of JSON-RPC, always `2.0`."""
     error: MissingRequiredClientCapability
+    """The missing capabilities, in an error object."""
     id: RequestId | None = None
+    """Ties a response to its request; chosen by the request's sender."""
 
 
 class ProgressNotification(WireModel):
+    """The notification `notifications/progress`, from server to client.
+
+    Source: https://modelcontextprotocol.io/specification/2026-07-28/schema#progressnotification
+    """
+
     method: Literal["notifications/progress"] = "notifications/progress"
     params: ProgressNotificationParams
+    """Arguments of the method."""
     jsonrpc: Literal["2.0"] = "2.0"
+    """Version of JSON-RPC, always `2.0`."""
 
 
 class PromptMessage(WireModel):
+    """One turn of the conversation that a prompt makes.
+
+    Source: https://modelcontextprotocol.io/specification/2026-07-28/schema#promptmessage
+    """
+
     role: Role
+    """The speaker of the message."""
     content: ContentBlock
+    """The message's one content block."""
 
 
 class RequestMetaObject(WireModel):
+    """The reserved keys in the `_meta` of a request: who asks, and under which revision.
+
+    Source: https://modelcontextprotocol.io/specification/2026-07-28/schema#requestmetaobject
+    """
+
     protocol_version: Annotated[str, Field(alias="io.modelcontextprotocol/protocolVersion")]
+    """The revision to speak; over HTTP the header says the same."""
     client_capabilities: Annotated[
         ClientCapabilities, Field(alias="io.modelcontextprotocol/clientCapabilities")
     ]
+    """Features that the client declares for this request; earlier ones do not count."""
     progress_token: Annotated[ProgressToken | None, Field(alias="progressToken")] = None
+    """Asks for progress notifications, which will carry this token; none need come."""
     client_info: Annotated[
         Implementation | None, Field(alias="io.modelcontextprotocol/clientInfo")
     ] = None
+    """The software that the client says it is; for display and logs only."""
     log_level: Annotated[LoggingLevel | None, Field(alias="io.modelcontextprotocol/logLevel")] = (
         None
     )
+    """Asks for log messages this severe or more; absent means for none.
+
+    Deprecated: Log to stderr on stdio, or export telemetry with OpenTelemetry.
+    """
 
 
 ServerNotification = TypeAliasType(
@@ -1149,35 +2275,71 @@ ServerNotification = TypeAliasType(
         Field(discriminator="method"),
     ],
 )
+"""Every notification that a server may send."""
 
 
 class ToolResultContent(WireModel):
+    """The output of a tool, returned to the model that called it.
+
+    Deprecated: Call a model provider's API from the server.
+
+    Source: https://modelcontextprotocol.io/specification/2026-07-28/schema#toolresultcontent
+    """
+
     type: Literal["tool_result"] = "tool_result"
     tool_use_id: Annotated[str, Field(alias="toolUseId")]
+    """The `id` of the ToolUseContent that this answers."""
     content: list[ContentBlock]
-    structured_content: Annotated[Any | None, Field(alias="structuredContent")] = None
+    """The answer as blocks for the model to read; there may be none."""
+    structured_content: Annotated[AnyJson | None, Field(alias="structuredContent")] = None
+    """The answer as data: an object, from 2026-07-28 any JSON."""
     is_error: Annotated[bool | None, Field(alias="isError")] = None
-    meta: Annotated[dict[str, Any] | None, Field(alias="_meta")] = None
+    """True if the tool failed, and the content says how; absent means that it did not."""
+    meta: Annotated[dict[str, AnyJson] | None, Field(alias="_meta")] = None
+    """Metadata by key; keys that we do not know are kept."""
 
 
 class CallToolResult(WireModel):
+    """The output of a tool, or its error.
+
+    Source: https://modelcontextprotocol.io/specification/2026-07-28/schema#calltoolresult
+    """
+
     result_type: Annotated[Literal["complete"], Field(alias="resultType")] = "complete"
     content: list[ContentBlock]
-    meta: Annotated[dict[str, Any] | None, Field(alias="_meta")] = None
-    structured_content: Annotated[Any | None, Field(alias="structuredContent")] = None
+    """The answer as blocks for a model to read; there may be none."""
+    meta: Annotated[dict[str, AnyJson] | None, Field(alias="_meta")] = None
+    """Metadata by key; keys that we do not know are kept."""
+    structured_content: Annotated[AnyJson | None, Field(alias="structuredContent")] = None
+    """The answer as data: an object, from 2026-07-28 any JSON; as the output schema says."""
     is_error: Annotated[bool | None, Field(alias="isError")] = None
+    """True if the tool failed, and the content says how; absent means that it did not."""
 
 
 class ElicitRequest(WireModel):
+    """The request `elicitation/create`, as an entry of `inputRequests`.
+
+    Source: https://modelcontextprotocol.io/specification/2026-07-28/schema#elicitrequest
+    """
+
     method: Literal["elicitation/create"] = "elicitation/create"
     params: ElicitRequestParams
+    """Arguments of the method."""
 
 
 class GetPromptResult(WireModel):
+    """A rendered prompt: messages for a model.
+
+    Source: https://modelcontextprotocol.io/specification/2026-07-28/schema#getpromptresult
+    """
+
     result_type: Annotated[Literal["complete"], Field(alias="resultType")] = "complete"
     messages: list[PromptMessage]
-    meta: Annotated[dict[str, Any] | None, Field(alias="_meta")] = None
+    """The conversation to give to the model, oldest first."""
+    meta: Annotated[dict[str, AnyJson] | None, Field(alias="_meta")] = None
+    """Metadata by key; keys that we do not know are kept."""
     description: str | None = None
+    """Purpose of the prompt."""
 
 
 SamplingMessageContentBlock = TypeAliasType(
@@ -1192,97 +2354,219 @@ SamplingMessageContentBlock = TypeAliasType(
         Tagged("type"),
     ],
 )
+"""One piece of a turn: text or media, from 2025-11-25 also a use of a tool.
+
+Deprecated: Call a model provider's API from the server.
+"""
 
 
 class CreateMessageResult(WireModel):
+    """The reply of the client's model.
+
+    Deprecated: Call a model provider's API from the server.
+
+    Source: https://modelcontextprotocol.io/specification/2026-07-28/schema#createmessageresult
+    """
+
     role: Role
+    """The speaker: `assistant`, as a rule."""
     content: SamplingMessageContentBlock | list[SamplingMessageContentBlock]
+    """The message: one block, from 2025-11-25 also a list of them."""
     model: str
-    meta: Annotated[dict[str, Any] | None, Field(alias="_meta")] = None
+    """The model that the client chose, by the provider's name for it."""
+    meta: Annotated[dict[str, AnyJson] | None, Field(alias="_meta")] = None
+    """Metadata by key; keys that we do not know are kept."""
     stop_reason: Annotated[str | None, Field(alias="stopReason")] = None
+    """Reason that sampling ended, such as `endTurn` or `maxTokens`; absent if unknown."""
 
 
 InputResponse = TypeAliasType(
     "InputResponse",
     Annotated[CreateMessageResult | ListRootsResult | ElicitResult, Picked(types.InputResponseArm)],
 )
-InputResponses = TypeAliasType("InputResponses", dict[str, InputResponse])
+"""The client's answer to one question, of the kind that was asked for."""
+InputResponses = TypeAliasType("InputResponses", Annotated[dict[str, InputResponse], Strict()])
+"""The client's answers, by the keys of the questions."""
 
 
 class ReadResourceRequestParams(WireModel):
-    meta: Annotated[dict[str, Any], Field(alias="_meta")]
+    """Names the resource to read by its URI.
+
+    Source:
+    https://modelcontextprotocol.io/specification/2026-07-28/schema#readresourcerequestparams
+    """
+
+    meta: Annotated[dict[str, AnyJson], Field(alias="_meta")]
+    """Metadata by key; keys that we do not know are kept."""
     uri: str
+    """URI of the resource, with any scheme; the server interprets it."""
     input_responses: Annotated[InputResponses | None, Field(alias="inputResponses")] = None
+    """Responses to the `inputRequests` of an `input_required` result, by their keys."""
     request_state: Annotated[str | None, Field(alias="requestState")] = None
+    """The `requestState` of that result, unchanged; absent if it had none."""
 
 
 class SamplingMessage(WireModel):
+    """One turn of a conversation with a model.
+
+    Deprecated: Call a model provider's API from the server.
+
+    Source: https://modelcontextprotocol.io/specification/2026-07-28/schema#samplingmessage
+    """
+
     role: Role
+    """The speaker of the message."""
     content: SamplingMessageContentBlock | list[SamplingMessageContentBlock]
-    meta: Annotated[dict[str, Any] | None, Field(alias="_meta")] = None
+    """The message: one block, from 2025-11-25 also a list of them."""
+    meta: Annotated[dict[str, AnyJson] | None, Field(alias="_meta")] = None
+    """Metadata by key; keys that we do not know are kept."""
 
 
 class CallToolRequestParams(WireModel):
-    meta: Annotated[dict[str, Any], Field(alias="_meta")]
+    """Names the tool to run, and its arguments.
+
+    Source: https://modelcontextprotocol.io/specification/2026-07-28/schema#calltoolrequestparams
+    """
+
+    meta: Annotated[dict[str, AnyJson], Field(alias="_meta")]
+    """Metadata by key; keys that we do not know are kept."""
     name: str
+    """The tool's name, as in `tools/list`."""
     input_responses: Annotated[InputResponses | None, Field(alias="inputResponses")] = None
+    """Responses to the `inputRequests` of an `input_required` result, by their keys."""
     request_state: Annotated[str | None, Field(alias="requestState")] = None
-    arguments: dict[str, Any] | None = None
+    """The `requestState` of that result, unchanged; absent if it had none."""
+    arguments: dict[str, AnyJson] | None = None
+    """Values by parameter, as the tool's input schema wants them; absent means none."""
 
 
 class CreateMessageRequestParams(WireModel):
+    """A conversation that the client's model is to continue for the server.
+
+    Deprecated: Call a model provider's API from the server.
+
+    Source:
+    https://modelcontextprotocol.io/specification/2026-07-28/schema#createmessagerequestparams
+    """
+
     messages: list[SamplingMessage]
+    """The conversation so far, oldest first."""
     max_tokens: Annotated[int, Field(alias="maxTokens")]
+    """Longest answer, in tokens; the client may settle for a shorter one."""
     model_preferences: Annotated[ModelPreferences | None, Field(alias="modelPreferences")] = None
+    """Priorities for a model; the client may ignore them."""
     system_prompt: Annotated[str | None, Field(alias="systemPrompt")] = None
+    """Instructions for the model; the client may change or drop them."""
     include_context: Annotated[
         Literal["none", "thisServer", "allServers"] | None, Field(alias="includeContext")
     ] = None
+    """Whose MCP context to add for the model; the client may ignore it.
+
+    Deprecated: Leave it out or send `none`; the values `thisServer` and `allServers` are going
+    away.
+    """
     temperature: int | float | None = None
+    """Sampling randomness; the scale is the provider's."""
     stop_sequences: Annotated[list[str] | None, Field(alias="stopSequences")] = None
+    """Texts after which the model is to stop."""
     metadata: JSONObject | None = None
+    """Passed on to the model's provider, in the form that this one knows."""
     tools: list[Tool] | None = None
+    """Functions that the model may call; only if the client has `sampling.tools`."""
     tool_choice: Annotated[ToolChoice | None, Field(alias="toolChoice")] = None
+    """Tool use: the model may or must call tools; absent means that it may."""
 
 
 class GetPromptRequestParams(WireModel):
-    meta: Annotated[dict[str, Any], Field(alias="_meta")]
+    """Names the prompt to render, and its arguments.
+
+    Source:
+    https://modelcontextprotocol.io/specification/2026-07-28/schema#getpromptrequestparams
+    """
+
+    meta: Annotated[dict[str, AnyJson], Field(alias="_meta")]
+    """Metadata by key; keys that we do not know are kept."""
     name: str
+    """The prompt's name, as in `prompts/list`."""
     input_responses: Annotated[InputResponses | None, Field(alias="inputResponses")] = None
+    """Responses to the `inputRequests` of an `input_required` result, by their keys."""
     request_state: Annotated[str | None, Field(alias="requestState")] = None
+    """The `requestState` of that result, unchanged; absent if it had none."""
     arguments: dict[str, str] | None = None
+    """The text for each blank, by name; absent means none."""
 
 
 class InputResponseRequestParams(WireModel):
-    meta: Annotated[dict[str, Any], Field(alias="_meta")]
+    """The base of params that can carry answers for an InputRequiredResult.
+
+    Source:
+    https://modelcontextprotocol.io/specification/2026-07-28/schema#inputresponserequestparams
+    """
+
+    meta: Annotated[dict[str, AnyJson], Field(alias="_meta")]
+    """Metadata by key; keys that we do not know are kept."""
     input_responses: Annotated[InputResponses | None, Field(alias="inputResponses")] = None
+    """Responses to the `inputRequests` of an `input_required` result, by their keys."""
     request_state: Annotated[str | None, Field(alias="requestState")] = None
+    """The `requestState` of that result, unchanged; absent if it had none."""
 
 
 class ReadResourceRequest(WireModel):
+    """The request `resources/read`, from client to server.
+
+    Source: https://modelcontextprotocol.io/specification/2026-07-28/schema#readresourcerequest
+    """
+
     method: Literal["resources/read"] = "resources/read"
     params: ReadResourceRequestParams
+    """Arguments of the method."""
     jsonrpc: Literal["2.0"] = "2.0"
+    """Version of JSON-RPC, always `2.0`."""
     id: RequestId
+    """Ties a response to its request; chosen by the request's sender."""
 
 
 class CallToolRequest(WireModel):
+    """The request `tools/call`, from client to server.
+
+    Source: https://modelcontextprotocol.io/specification/2026-07-28/schema#calltoolrequest
+    """
+
     method: Literal["tools/call"] = "tools/call"
     params: CallToolRequestParams
+    """Arguments of the method."""
     jsonrpc: Literal["2.0"] = "2.0"
+    """Version of JSON-RPC, always `2.0`."""
     id: RequestId
+    """Ties a response to its request; chosen by the request's sender."""
 
 
 class CreateMessageRequest(WireModel):
+    """The request `sampling/createMessage`, as an entry of `inputRequests`.
+
+    Deprecated: Call a model provider's API from the server.
+
+    Source: https://modelcontextprotocol.io/specification/2026-07-28/schema#createmessagerequest
+    """
+
     method: Literal["sampling/createMessage"] = "sampling/createMessage"
     params: CreateMessageRequestParams
+    """Arguments of the method."""
 
 
 class GetPromptRequest(WireModel):
+    """The request `prompts/get`, from client to server.
+
+    Source: https://modelcontextprotocol.io/specification/2026-07-28/schema#getpromptrequest
+    """
+
     method: Literal["prompts/get"] = "prompts/get"
     params: GetPromptRequestParams
+    """Arguments of the method."""
     jsonrpc: Literal["2.0"] = "2.0"
+    """Version of JSON-RPC, always `2.0`."""
     id: RequestId
+    """Ties a response to its request; chosen by the request's sender."""
 
 
 InputRequest = TypeAliasType(
@@ -1291,26 +2575,46 @@ InputRequest = TypeAliasType(
         CreateMessageRequest | ListRootsRequest | ElicitRequest, Field(discriminator="method")
     ],
 )
-InputRequests = TypeAliasType("InputRequests", dict[str, InputRequest])
+"""One question to the client: for its user, its model or its roots."""
+InputRequests = TypeAliasType("InputRequests", Annotated[dict[str, InputRequest], Strict()])
+"""Questions to the client, by keys that the server chooses."""
 
 
 class InputRequiredResult(WireModel):
+    """Asks the client to send the request again with answers to these input requests.
+
+    Source: https://modelcontextprotocol.io/specification/2026-07-28/schema#inputrequiredresult
+    """
+
     result_type: Annotated[Literal["input_required"], Field(alias="resultType")] = "input_required"
-    meta: Annotated[dict[str, Any] | None, Field(alias="_meta")] = None
+    meta: Annotated[dict[str, AnyJson] | None, Field(alias="_meta")] = None
+    """Metadata by key; keys that we do not know are kept."""
     input_requests: Annotated[InputRequests | None, Field(alias="inputRequests")] = None
+    """The questions, by key; absent means to send the request again without answers."""
     request_state: Annotated[str | None, Field(alias="requestState")] = None
+    """State of the server, to send back as it is; the client must not look into it."""
 
 
 AnyReadResourceResult = TypeAliasType(
     "AnyReadResourceResult",
     Annotated[InputRequiredResult | ReadResourceResult, Tagged("resultType", "complete")],
 )
+"""The result of `resources/read`: the contents, or input requests."""
 
 
 class ReadResourceResultResponse(WireModel):
+    """The response with ReadResourceResult.
+
+    Source:
+    https://modelcontextprotocol.io/specification/2026-07-28/schema#readresourceresultresponse
+    """
+
     jsonrpc: Literal["2.0"] = "2.0"
+    """Version of JSON-RPC, always `2.0`."""
     id: RequestId
+    """Ties a response to its request; chosen by the request's sender."""
     result: AnyReadResourceResult
+    """Answer to the request; its type depends on the method."""
 
 
 ServerResult = TypeAliasType(
@@ -1328,16 +2632,27 @@ ServerResult = TypeAliasType(
     | CallToolResult
     | CompleteResult,
 )
+"""Every result that a server may respond with."""
 AnyCallToolResult = TypeAliasType(
     "AnyCallToolResult",
     Annotated[InputRequiredResult | CallToolResult, Tagged("resultType", "complete")],
 )
+"""The result of `tools/call`: the tool's result, or input requests."""
 
 
 class CallToolResultResponse(WireModel):
+    """The response with CallToolResult.
+
+    Source:
+    https://modelcontextprotocol.io/specification/2026-07-28/schema#calltoolresultresponse
+    """
+
     jsonrpc: Literal["2.0"] = "2.0"
+    """Version of JSON-RPC, always `2.0`."""
     id: RequestId
+    """Ties a response to its request; chosen by the request's sender."""
     result: AnyCallToolResult
+    """Answer to the request; its type depends on the method."""
 
 
 ClientRequest = TypeAliasType(
@@ -1356,13 +2671,24 @@ ClientRequest = TypeAliasType(
         Field(discriminator="method"),
     ],
 )
+"""Every request that a client may send."""
 AnyGetPromptResult = TypeAliasType(
     "AnyGetPromptResult",
     Annotated[InputRequiredResult | GetPromptResult, Tagged("resultType", "complete")],
 )
+"""The result of `prompts/get`: the rendered prompt, or input requests."""
 
 
 class GetPromptResultResponse(WireModel):
+    """The response with GetPromptResult.
+
+    Source:
+    https://modelcontextprotocol.io/specification/2026-07-28/schema#getpromptresultresponse
+    """
+
     jsonrpc: Literal["2.0"] = "2.0"
+    """Version of JSON-RPC, always `2.0`."""
     id: RequestId
+    """Ties a response to its request; chosen by the request's sender."""
     result: AnyGetPromptResult
+    """Answer to the request; its type depends on the method."""

@@ -2,11 +2,62 @@
 # sha256 02995d43304bc4e88daa12312e32511ff1115989b106392085cd9d22a03dd598
 """MCP 2024-11-05: its types, and PROFILE with its methods and facts.
 
+Names to begin with:
+
+    PROFILE                Methods, error codes and other facts of the revision.
+    Tool                   A function that the server offers to models, with the JSON Schema of its
+                           arguments.
+    CallToolRequestParams  Names the tool to run, and its arguments.
+    CallToolResult         The output of a tool, or its error.
+    TextContent            A piece of text, inline.
+    Resource               Data that the server offers to read, under a URI.
+    ReadResourceResult     The contents of a resource.
+    Prompt                 A template of messages that the server offers, with blanks to fill in.
+    GetPromptResult        A rendered prompt: messages for a model.
+    ServerCapabilities     Features that a server declares; an absent member is not supported.
+
+All names, by the sections of `types`:
+
+    Scalars and maps: ProgressToken, Cursor, RequestId, Role, LoggingLevel
+    JSON-RPC: Error
+    Common types: Result, Annotated, Annotations
+    Initialization: InitializeRequestParams, InitializeResult, NotificationParams, Implementation
+    Capabilities: ClientCapabilities, RootsCapability, ServerCapabilities, PromptsCapability,
+      ResourcesCapability, ToolsCapability
+    Progress: ProgressNotificationParams
+    Cancellation: CancelledNotificationParams
+    Pagination: PaginatedResult
+    Content: ResourceContents, TextResourceContents, BlobResourceContents, EmbeddedResource,
+      TextContent, ImageContent
+    Resources: ListResourcesResult, ListResourceTemplatesResult, ReadResourceRequestParams,
+      ReadResourceResult, SubscribeRequestParams, UnsubscribeRequestParams,
+      ResourceUpdatedNotificationParams, Resource, ResourceTemplate
+    Prompts: PaginatedRequestParams, ListPromptsResult, GetPromptRequestParams, GetPromptResult,
+      Prompt, PromptArgument, PromptMessage
+    Tools: ListToolsResult, CallToolResult, CallToolRequestParams, RawCallToolRequestParams, Tool
+    Completion: CompleteRequestParams, CompletionArgument, CompleteResult, Completion,
+      ResourceReference, PromptReference
+    Logging: SetLevelRequestParams, LoggingMessageNotificationParams
+    Sampling: CreateMessageRequestParams, CreateMessageResult, SamplingMessage, ModelPreferences,
+      ModelHint
+    Roots: RequestParams, ListRootsResult, Root
+    Whole messages: JSONRPCRequest, JSONRPCNotification, JSONRPCResponse, JSONRPCError, Request,
+      Notification, InitializeRequest, InitializedNotification, PingRequest, ProgressNotification,
+      CancelledNotification, PaginatedRequest, ListResourcesRequest, ListResourceTemplatesRequest,
+      ReadResourceRequest, ResourceListChangedNotification, SubscribeRequest, UnsubscribeRequest,
+      ResourceUpdatedNotification, ListPromptsRequest, GetPromptRequest,
+      PromptListChangedNotification, ListToolsRequest, CallToolRequest, ToolListChangedNotification,
+      CompleteRequest, SetLevelRequest, LoggingMessageNotification, CreateMessageRequest,
+      ListRootsRequest, RootsListChangedNotification
+    Unions: JSONRPCMessage, EmptyResult, ClientRequest, ClientNotification, ClientResult,
+      ServerRequest, ServerNotification, ServerResult, AnyResourceContents, CompletionReference,
+      ContentBlock, SamplingMessageContentBlock
+
 Source: https://modelcontextprotocol.io/specification/2024-11-05
 """
 
 from mcp_wire.profile import ErrorCodes, Profile
-from mcp_wire.v2024_11_05 import methods
+from mcp_wire.v2024_11_05 import methods, untagged
 from mcp_wire.v2024_11_05.types import (
     Annotated,
     Annotations,
@@ -304,3 +355,5 @@ PROFILE = Profile(
     related_task_key=None,
     model_immediate_response_key=None,
 )
+
+untagged.register()

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from mcp_wire.v2024_11_05 import methods, types
 
 if TYPE_CHECKING:
-    from mcp_wire.callers import OnProgress, Peer
+    from mcp_wire.peer_calls import OnProgress, Peer
 
 __all__ = ["ToClient", "ToServer"]
 

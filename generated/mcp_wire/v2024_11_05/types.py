@@ -4,25 +4,21 @@
 
 Attributes are snake_case, keys on the wire as the specification has them; absent is None and stays
 off the wire, UNSET where JSON null is data. `meta` is `_meta`: metadata by key, kept whatever the
-keys. In each section required fields come before optional
-ones, otherwise in the specification's order; unions come last.
+keys. In each section required fields come before optional ones, otherwise in the specification's
+order; whole messages and unions come last.
 """
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, TypeAlias
 
-from msgspec import convert
-
 from mcp_wire.base import (
     UNSET,
-    Arm,
     Raw,
     UnknownContent,
     UnsetType,
+    UntaggedUnion,
     Wire,
-    arm_of,
-    arm_readers,
     const,
 )
 
@@ -44,62 +40,13 @@ LoggingLevel: TypeAlias = Literal[
 # --- Untagged unions ---
 
 
-class AnyResourceContentsArm(Arm):
-    """Marker of AnyResourceContents: picks the arm by the keys of the object."""
+class AnyResourceContentsArm(UntaggedUnion):
+    """Marker of AnyResourceContents; `untagged.pick_arm` selects the arm."""
 
     __slots__ = ()
 
-    @staticmethod
-    def pick(value: dict[str, Any]) -> type[Wire]:
-        if "text" in value:
-            return TextResourceContents
-        if "blob" in value:
-            return BlobResourceContents
-        raise ValueError("expected `text` or `blob`")
-
-
-def read_arm(kind: Any, value: Any) -> Any:
-    """Decode an untagged union of this module; an unrolled `arm_of`."""
-    try:
-        if kind is AnyResourceContentsArm:
-            if "text" in value:
-                return convert(value, TextResourceContents)
-            if "blob" in value:
-                return convert(value, BlobResourceContents)
-    except (AttributeError, TypeError, ValueError):
-        pass  # `arm_of` reports the error with its path
-    return arm_of(kind, value)
-
-
-arm_readers[__name__] = read_arm
-
 
 # --- JSON-RPC ---
-
-
-class JSONRPCRequest(Wire, kw_only=True):
-    method: str
-    jsonrpc: Literal["2.0"] = const("2.0")
-    id: RequestId
-    params: dict[str, Any] | None = None
-
-
-class JSONRPCNotification(Wire, kw_only=True):
-    method: str
-    jsonrpc: Literal["2.0"] = const("2.0")
-    params: dict[str, Any] | None = None
-
-
-class JSONRPCResponse(Wire, kw_only=True):
-    jsonrpc: Literal["2.0"] = const("2.0")
-    id: RequestId
-    result: Result
-
-
-class JSONRPCError(Wire, kw_only=True):
-    jsonrpc: Literal["2.0"] = const("2.0")
-    id: RequestId
-    error: Error
 
 
 class Error(Wire, kw_only=True):
@@ -119,16 +66,6 @@ class Error(Wire, kw_only=True):
 # --- Common types ---
 
 
-class Request(Wire, kw_only=True):
-    method: str
-    params: dict[str, Any] | None = None
-
-
-class Notification(Wire, kw_only=True):
-    method: str
-    params: dict[str, Any] | None = None
-
-
 class Result(Wire, kw_only=True):
     """Base of all results; alone it says that the request succeeded.
 
@@ -136,6 +73,7 @@ class Result(Wire, kw_only=True):
     """
 
     meta: dict[str, Any] | None = None
+    """Metadata by key; keys that we do not know are kept."""
 
 
 class Annotated(Wire, kw_only=True):
@@ -163,11 +101,6 @@ class Annotations(Wire, kw_only=True):
 # --- Initialization ---
 
 
-class InitializeRequest(Wire, tag_field="method", tag="initialize", kw_only=True):
-    method: ClassVar[Literal["initialize"]] = "initialize"
-    params: InitializeRequestParams
-
-
 class InitializeRequestParams(Wire, kw_only=True):
     """Opens the handshake: the client's newest revision, capabilities and identity.
 
@@ -182,6 +115,7 @@ class InitializeRequestParams(Wire, kw_only=True):
     client_info: Implementation
     """The software that the client says it is."""
     meta: dict[str, Any] | None = None
+    """Metadata by key; keys that we do not know are kept."""
 
 
 class InitializeResult(Wire, kw_only=True):
@@ -198,15 +132,9 @@ class InitializeResult(Wire, kw_only=True):
     server_info: Implementation
     """The software that the server says it is."""
     meta: dict[str, Any] | None = None
+    """Metadata by key; keys that we do not know are kept."""
     instructions: str | None = None
     """Advice for a model on using the server; often put into the system prompt."""
-
-
-class InitializedNotification(
-    Wire, tag_field="method", tag="notifications/initialized", kw_only=True
-):
-    method: ClassVar[Literal["notifications/initialized"]] = "notifications/initialized"
-    params: NotificationParams | None = None
 
 
 class NotificationParams(Wire, kw_only=True):
@@ -217,6 +145,7 @@ class NotificationParams(Wire, kw_only=True):
     """
 
     meta: dict[str, Any] | None = None
+    """Metadata by key; keys that we do not know are kept."""
 
 
 class Implementation(Wire, kw_only=True):
@@ -315,20 +244,7 @@ class ToolsCapability(Wire, kw_only=True):
     """True if the server tells when there are other tools than before."""
 
 
-# --- Ping ---
-
-
-class PingRequest(Wire, tag_field="method", tag="ping", kw_only=True):
-    method: ClassVar[Literal["ping"]] = "ping"
-    params: RequestParams | None = None
-
-
 # --- Progress ---
-
-
-class ProgressNotification(Wire, tag_field="method", tag="notifications/progress", kw_only=True):
-    method: ClassVar[Literal["notifications/progress"]] = "notifications/progress"
-    params: ProgressNotificationParams
 
 
 class ProgressNotificationParams(Wire, kw_only=True):
@@ -344,14 +260,10 @@ class ProgressNotificationParams(Wire, kw_only=True):
     total: int | float | None = None
     """Amount to do, in the unit of `progress`; absent if unknown."""
     meta: dict[str, Any] | None = None
+    """Metadata by key; keys that we do not know are kept."""
 
 
 # --- Cancellation ---
-
-
-class CancelledNotification(Wire, tag_field="method", tag="notifications/cancelled", kw_only=True):
-    method: ClassVar[Literal["notifications/cancelled"]] = "notifications/cancelled"
-    params: CancelledNotificationParams
 
 
 class CancelledNotificationParams(Wire, kw_only=True):
@@ -365,14 +277,10 @@ class CancelledNotificationParams(Wire, kw_only=True):
     reason: str | None = None
     """Explanation for a log or the user."""
     meta: dict[str, Any] | None = None
+    """Metadata by key; keys that we do not know are kept."""
 
 
 # --- Pagination ---
-
-
-class PaginatedRequest(Wire, kw_only=True):
-    method: str
-    params: PaginatedRequestParams | None = None
 
 
 class PaginatedResult(Wire, kw_only=True):
@@ -382,6 +290,7 @@ class PaginatedResult(Wire, kw_only=True):
     """
 
     meta: dict[str, Any] | None = None
+    """Metadata by key; keys that we do not know are kept."""
     next_cursor: str | None = None
     """Value to send as `cursor` for the following page; absent on the last one."""
 
@@ -473,11 +382,6 @@ class ImageContent(Wire, tag_field="type", tag="image", kw_only=True):
 # --- Resources ---
 
 
-class ListResourcesRequest(Wire, tag_field="method", tag="resources/list", kw_only=True):
-    method: ClassVar[Literal["resources/list"]] = "resources/list"
-    params: PaginatedRequestParams | None = None
-
-
 class ListResourcesResult(Wire, kw_only=True):
     """One page of the resources that the server offers.
 
@@ -487,15 +391,9 @@ class ListResourcesResult(Wire, kw_only=True):
     resources: list[Resource]
     """The items of this page; a template's resources need not be among them."""
     meta: dict[str, Any] | None = None
+    """Metadata by key; keys that we do not know are kept."""
     next_cursor: str | None = None
     """Value to send as `cursor` for the following page; absent on the last one."""
-
-
-class ListResourceTemplatesRequest(
-    Wire, tag_field="method", tag="resources/templates/list", kw_only=True
-):
-    method: ClassVar[Literal["resources/templates/list"]] = "resources/templates/list"
-    params: PaginatedRequestParams | None = None
 
 
 class ListResourceTemplatesResult(Wire, kw_only=True):
@@ -507,13 +405,9 @@ class ListResourceTemplatesResult(Wire, kw_only=True):
     resource_templates: list[ResourceTemplate]
     """The items of this page; `next_cursor` says whether there are more."""
     meta: dict[str, Any] | None = None
+    """Metadata by key; keys that we do not know are kept."""
     next_cursor: str | None = None
     """Value to send as `cursor` for the following page; absent on the last one."""
-
-
-class ReadResourceRequest(Wire, tag_field="method", tag="resources/read", kw_only=True):
-    method: ClassVar[Literal["resources/read"]] = "resources/read"
-    params: ReadResourceRequestParams
 
 
 class ReadResourceRequestParams(Wire, kw_only=True):
@@ -525,6 +419,7 @@ class ReadResourceRequestParams(Wire, kw_only=True):
     uri: str
     """URI of the resource, with any scheme; the server interprets it."""
     meta: dict[str, Any] | None = None
+    """Metadata by key; keys that we do not know are kept."""
 
 
 class ReadResourceResult(Wire, kw_only=True):
@@ -536,20 +431,7 @@ class ReadResourceResult(Wire, kw_only=True):
     contents: list[AnyResourceContents]
     """The data: one entry, or one for each part."""
     meta: dict[str, Any] | None = None
-
-
-class ResourceListChangedNotification(
-    Wire, tag_field="method", tag="notifications/resources/list_changed", kw_only=True
-):
-    method: ClassVar[Literal["notifications/resources/list_changed"]] = (
-        "notifications/resources/list_changed"
-    )
-    params: NotificationParams | None = None
-
-
-class SubscribeRequest(Wire, tag_field="method", tag="resources/subscribe", kw_only=True):
-    method: ClassVar[Literal["resources/subscribe"]] = "resources/subscribe"
-    params: SubscribeRequestParams
+    """Metadata by key; keys that we do not know are kept."""
 
 
 class SubscribeRequestParams(Wire, kw_only=True):
@@ -561,11 +443,7 @@ class SubscribeRequestParams(Wire, kw_only=True):
     uri: str
     """Its address, with any scheme; the server decides what that means."""
     meta: dict[str, Any] | None = None
-
-
-class UnsubscribeRequest(Wire, tag_field="method", tag="resources/unsubscribe", kw_only=True):
-    method: ClassVar[Literal["resources/unsubscribe"]] = "resources/unsubscribe"
-    params: UnsubscribeRequestParams
+    """Metadata by key; keys that we do not know are kept."""
 
 
 class UnsubscribeRequestParams(Wire, kw_only=True):
@@ -577,13 +455,7 @@ class UnsubscribeRequestParams(Wire, kw_only=True):
     uri: str
     """Its address, as it was subscribed to."""
     meta: dict[str, Any] | None = None
-
-
-class ResourceUpdatedNotification(
-    Wire, tag_field="method", tag="notifications/resources/updated", kw_only=True
-):
-    method: ClassVar[Literal["notifications/resources/updated"]] = "notifications/resources/updated"
-    params: ResourceUpdatedNotificationParams
+    """Metadata by key; keys that we do not know are kept."""
 
 
 class ResourceUpdatedNotificationParams(Wire, kw_only=True):
@@ -595,6 +467,7 @@ class ResourceUpdatedNotificationParams(Wire, kw_only=True):
     uri: str
     """The changed resource; it may be a part of the one subscribed to."""
     meta: dict[str, Any] | None = None
+    """Metadata by key; keys that we do not know are kept."""
 
 
 class Resource(Wire, kw_only=True):
@@ -638,11 +511,6 @@ class ResourceTemplate(Wire, kw_only=True):
 # --- Prompts ---
 
 
-class ListPromptsRequest(Wire, tag_field="method", tag="prompts/list", kw_only=True):
-    method: ClassVar[Literal["prompts/list"]] = "prompts/list"
-    params: PaginatedRequestParams | None = None
-
-
 class PaginatedRequestParams(Wire, kw_only=True):
     """Selects the page of a list to fetch.
 
@@ -652,6 +520,7 @@ class PaginatedRequestParams(Wire, kw_only=True):
     cursor: str | None = None
     """Position from the previous page's `nextCursor`; absent means from the start."""
     meta: dict[str, Any] | None = None
+    """Metadata by key; keys that we do not know are kept."""
 
 
 class ListPromptsResult(Wire, kw_only=True):
@@ -663,13 +532,9 @@ class ListPromptsResult(Wire, kw_only=True):
     prompts: list[Prompt]
     """The items of this page; `next_cursor` says whether there are more."""
     meta: dict[str, Any] | None = None
+    """Metadata by key; keys that we do not know are kept."""
     next_cursor: str | None = None
     """Value to send as `cursor` for the following page; absent on the last one."""
-
-
-class GetPromptRequest(Wire, tag_field="method", tag="prompts/get", kw_only=True):
-    method: ClassVar[Literal["prompts/get"]] = "prompts/get"
-    params: GetPromptRequestParams
 
 
 class GetPromptRequestParams(Wire, kw_only=True):
@@ -683,6 +548,7 @@ class GetPromptRequestParams(Wire, kw_only=True):
     arguments: dict[str, str] | None = None
     """The text for each blank, by name; absent means none."""
     meta: dict[str, Any] | None = None
+    """Metadata by key; keys that we do not know are kept."""
 
 
 class GetPromptResult(Wire, kw_only=True):
@@ -694,6 +560,7 @@ class GetPromptResult(Wire, kw_only=True):
     messages: list[PromptMessage]
     """The conversation to give to the model, oldest first."""
     meta: dict[str, Any] | None = None
+    """Metadata by key; keys that we do not know are kept."""
     description: str | None = None
     """Purpose of the prompt."""
 
@@ -738,21 +605,7 @@ class PromptMessage(Wire, kw_only=True):
     """The message's one content block."""
 
 
-class PromptListChangedNotification(
-    Wire, tag_field="method", tag="notifications/prompts/list_changed", kw_only=True
-):
-    method: ClassVar[Literal["notifications/prompts/list_changed"]] = (
-        "notifications/prompts/list_changed"
-    )
-    params: NotificationParams | None = None
-
-
 # --- Tools ---
-
-
-class ListToolsRequest(Wire, tag_field="method", tag="tools/list", kw_only=True):
-    method: ClassVar[Literal["tools/list"]] = "tools/list"
-    params: PaginatedRequestParams | None = None
 
 
 class ListToolsResult(Wire, kw_only=True):
@@ -764,6 +617,7 @@ class ListToolsResult(Wire, kw_only=True):
     tools: list[Tool]
     """The items of this page; `next_cursor` says whether there are more."""
     meta: dict[str, Any] | None = None
+    """Metadata by key; keys that we do not know are kept."""
     next_cursor: str | None = None
     """Value to send as `cursor` for the following page; absent on the last one."""
 
@@ -777,13 +631,9 @@ class CallToolResult(Wire, kw_only=True):
     content: list[ContentBlock]
     """The answer as blocks for a model to read; there may be none."""
     meta: dict[str, Any] | None = None
+    """Metadata by key; keys that we do not know are kept."""
     is_error: bool | None = None
     """True if the tool failed, and the content says how; absent means that it did not."""
-
-
-class CallToolRequest(Wire, tag_field="method", tag="tools/call", kw_only=True):
-    method: ClassVar[Literal["tools/call"]] = "tools/call"
-    params: CallToolRequestParams
 
 
 class CallToolRequestParams(Wire, kw_only=True):
@@ -797,23 +647,18 @@ class CallToolRequestParams(Wire, kw_only=True):
     arguments: dict[str, Any] | None = None
     """Values by parameter, as the tool's input schema wants them; absent means none."""
     meta: dict[str, Any] | None = None
+    """Metadata by key; keys that we do not know are kept."""
 
 
 class RawCallToolRequestParams(Wire, kw_only=True):
     """CallToolRequestParams with arguments left undecoded, for handlers with their own types."""
 
     name: str
+    """The tool's name, as in `tools/list`."""
     arguments: Raw | UnsetType = UNSET
+    """Values by parameter, as the tool's input schema wants them; absent means none."""
     meta: dict[str, Any] | None = None
-
-
-class ToolListChangedNotification(
-    Wire, tag_field="method", tag="notifications/tools/list_changed", kw_only=True
-):
-    method: ClassVar[Literal["notifications/tools/list_changed"]] = (
-        "notifications/tools/list_changed"
-    )
-    params: NotificationParams | None = None
+    """Metadata by key; keys that we do not know are kept."""
 
 
 class Tool(Wire, kw_only=True):
@@ -833,11 +678,6 @@ class Tool(Wire, kw_only=True):
 # --- Completion ---
 
 
-class CompleteRequest(Wire, tag_field="method", tag="completion/complete", kw_only=True):
-    method: ClassVar[Literal["completion/complete"]] = "completion/complete"
-    params: CompleteRequestParams
-
-
 class CompleteRequestParams(Wire, kw_only=True):
     """The argument to suggest values for.
 
@@ -849,6 +689,7 @@ class CompleteRequestParams(Wire, kw_only=True):
     argument: CompletionArgument
     """Name of the argument, and the text typed so far."""
     meta: dict[str, Any] | None = None
+    """Metadata by key; keys that we do not know are kept."""
 
 
 class CompletionArgument(Wire, kw_only=True):
@@ -872,6 +713,7 @@ class CompleteResult(Wire, kw_only=True):
     completion: Completion
     """Values to offer, and whether there are more."""
     meta: dict[str, Any] | None = None
+    """Metadata by key; keys that we do not know are kept."""
 
 
 class Completion(Wire, kw_only=True):
@@ -913,11 +755,6 @@ class PromptReference(Wire, tag_field="type", tag="ref/prompt", kw_only=True):
 # --- Logging ---
 
 
-class SetLevelRequest(Wire, tag_field="method", tag="logging/setLevel", kw_only=True):
-    method: ClassVar[Literal["logging/setLevel"]] = "logging/setLevel"
-    params: SetLevelRequestParams
-
-
 class SetLevelRequestParams(Wire, kw_only=True):
     """Sets the minimum severity of the log messages to send.
 
@@ -927,13 +764,7 @@ class SetLevelRequestParams(Wire, kw_only=True):
     level: LoggingLevel
     """The least severe messages to send; more severe ones are sent as well."""
     meta: dict[str, Any] | None = None
-
-
-class LoggingMessageNotification(
-    Wire, tag_field="method", tag="notifications/message", kw_only=True
-):
-    method: ClassVar[Literal["notifications/message"]] = "notifications/message"
-    params: LoggingMessageNotificationParams
+    """Metadata by key; keys that we do not know are kept."""
 
 
 class LoggingMessageNotificationParams(Wire, kw_only=True):
@@ -949,14 +780,10 @@ class LoggingMessageNotificationParams(Wire, kw_only=True):
     logger: str | None = None
     """The part of the server that logs it."""
     meta: dict[str, Any] | None = None
+    """Metadata by key; keys that we do not know are kept."""
 
 
 # --- Sampling ---
-
-
-class CreateMessageRequest(Wire, tag_field="method", tag="sampling/createMessage", kw_only=True):
-    method: ClassVar[Literal["sampling/createMessage"]] = "sampling/createMessage"
-    params: CreateMessageRequestParams
 
 
 class CreateMessageRequestParams(Wire, kw_only=True):
@@ -982,6 +809,7 @@ class CreateMessageRequestParams(Wire, kw_only=True):
     metadata: dict[str, Any] | None = None
     """Passed on to the model's provider, in the form that this one knows."""
     meta: dict[str, Any] | None = None
+    """Metadata by key; keys that we do not know are kept."""
 
 
 class CreateMessageResult(Wire, kw_only=True):
@@ -997,6 +825,7 @@ class CreateMessageResult(Wire, kw_only=True):
     model: str
     """The model that the client chose, by the provider's name for it."""
     meta: dict[str, Any] | None = None
+    """Metadata by key; keys that we do not know are kept."""
     stop_reason: str | None = None
     """Reason that sampling ended, such as `endTurn` or `maxTokens`; absent if unknown."""
 
@@ -1042,11 +871,6 @@ class ModelHint(Wire, kw_only=True):
 # --- Roots ---
 
 
-class ListRootsRequest(Wire, tag_field="method", tag="roots/list", kw_only=True):
-    method: ClassVar[Literal["roots/list"]] = "roots/list"
-    params: RequestParams | None = None
-
-
 class RequestParams(Wire, kw_only=True):
     """The params of a request without data of its own.
 
@@ -1054,6 +878,7 @@ class RequestParams(Wire, kw_only=True):
     """
 
     meta: dict[str, Any] | None = None
+    """Metadata by key; keys that we do not know are kept."""
 
 
 class ListRootsResult(Wire, kw_only=True):
@@ -1065,6 +890,7 @@ class ListRootsResult(Wire, kw_only=True):
     roots: list[Root]
     """All of them: this list has no pages."""
     meta: dict[str, Any] | None = None
+    """Metadata by key; keys that we do not know are kept."""
 
 
 class Root(Wire, kw_only=True):
@@ -1079,13 +905,393 @@ class Root(Wire, kw_only=True):
     """Display name for people."""
 
 
+# --- Whole messages ---
+# For type checkers and tests. The runtime does not use them: it reads the frame first, and then
+# params and results alone.
+
+
+class JSONRPCRequest(Wire, kw_only=True):
+    """The frame of a request, whatever its method.
+
+    Source: https://modelcontextprotocol.io/specification/2024-11-05/basic/messages
+    """
+
+    method: str
+    """Name of the request or notification, such as `tools/call`."""
+    jsonrpc: Literal["2.0"] = const("2.0")
+    """Version of JSON-RPC, always `2.0`."""
+    id: RequestId
+    """Ties a response to its request; chosen by the request's sender."""
+    params: dict[str, Any] | None = None
+    """Arguments of the method."""
+
+
+class JSONRPCNotification(Wire, kw_only=True):
+    """The frame of a notification, whatever its method.
+
+    Source: https://modelcontextprotocol.io/specification/2024-11-05/basic/messages
+    """
+
+    method: str
+    """Name of the request or notification, such as `tools/call`."""
+    jsonrpc: Literal["2.0"] = const("2.0")
+    """Version of JSON-RPC, always `2.0`."""
+    params: dict[str, Any] | None = None
+    """Arguments of the method."""
+
+
+class JSONRPCResponse(Wire, kw_only=True):
+    """The frame of a response; until 2025-06-18 that of a result alone.
+
+    Source: https://modelcontextprotocol.io/specification/2024-11-05/basic/messages
+    """
+
+    jsonrpc: Literal["2.0"] = const("2.0")
+    """Version of JSON-RPC, always `2.0`."""
+    id: RequestId
+    """Ties a response to its request; chosen by the request's sender."""
+    result: Result
+    """Answer to the request; its type depends on the method."""
+
+
+class JSONRPCError(Wire, kw_only=True):
+    """The frame of a response to a failed request.
+
+    Source: https://modelcontextprotocol.io/specification/2024-11-05/basic/messages
+    """
+
+    jsonrpc: Literal["2.0"] = const("2.0")
+    """Version of JSON-RPC, always `2.0`."""
+    id: RequestId
+    """Ties a response to its request; chosen by the request's sender."""
+    error: Error
+    """Code and description of the failure."""
+
+
+class Request(Wire, kw_only=True):
+    """The base of messages with a response.
+
+    Source: https://modelcontextprotocol.io/specification/2024-11-05/basic
+    """
+
+    method: str
+    """Name of the request or notification, such as `tools/call`."""
+    params: dict[str, Any] | None = None
+    """Arguments of the method."""
+
+
+class Notification(Wire, kw_only=True):
+    """The base of messages without a response.
+
+    Source: https://modelcontextprotocol.io/specification/2024-11-05/basic
+    """
+
+    method: str
+    """Name of the request or notification, such as `tools/call`."""
+    params: dict[str, Any] | None = None
+    """Arguments of the method."""
+
+
+class InitializeRequest(Wire, tag_field="method", tag="initialize", kw_only=True):
+    """The request `initialize`, from client to server.
+
+    Source:
+    https://modelcontextprotocol.io/specification/2024-11-05/basic/lifecycle#initialization
+    """
+
+    method: ClassVar[Literal["initialize"]] = "initialize"
+    params: InitializeRequestParams
+    """Arguments of the method."""
+
+
+class InitializedNotification(
+    Wire, tag_field="method", tag="notifications/initialized", kw_only=True
+):
+    """The notification `notifications/initialized`, from client to server.
+
+    Source:
+    https://modelcontextprotocol.io/specification/2024-11-05/basic/lifecycle#initialization
+    """
+
+    method: ClassVar[Literal["notifications/initialized"]] = "notifications/initialized"
+    params: NotificationParams | None = None
+    """Arguments of the method."""
+
+
+class PingRequest(Wire, tag_field="method", tag="ping", kw_only=True):
+    """The request `ping`, from either side.
+
+    Source: https://modelcontextprotocol.io/specification/2024-11-05/basic/utilities/ping
+    """
+
+    method: ClassVar[Literal["ping"]] = "ping"
+    params: RequestParams | None = None
+    """Arguments of the method."""
+
+
+class ProgressNotification(Wire, tag_field="method", tag="notifications/progress", kw_only=True):
+    """The notification `notifications/progress`, from either side.
+
+    Source: https://modelcontextprotocol.io/specification/2024-11-05/basic/utilities/progress
+    """
+
+    method: ClassVar[Literal["notifications/progress"]] = "notifications/progress"
+    params: ProgressNotificationParams
+    """Arguments of the method."""
+
+
+class CancelledNotification(Wire, tag_field="method", tag="notifications/cancelled", kw_only=True):
+    """The notification `notifications/cancelled`, from either side.
+
+    Source: https://modelcontextprotocol.io/specification/2024-11-05/basic/utilities/cancellation
+    """
+
+    method: ClassVar[Literal["notifications/cancelled"]] = "notifications/cancelled"
+    params: CancelledNotificationParams
+    """Arguments of the method."""
+
+
+class PaginatedRequest(Wire, kw_only=True):
+    """The base of requests for one page of a list.
+
+    Source: https://modelcontextprotocol.io/specification/2024-11-05/server/utilities/pagination
+    """
+
+    method: str
+    """Name of the request or notification, such as `tools/call`."""
+    params: PaginatedRequestParams | None = None
+    """Arguments of the method."""
+
+
+class ListResourcesRequest(Wire, tag_field="method", tag="resources/list", kw_only=True):
+    """The request `resources/list`, from client to server.
+
+    Source: https://modelcontextprotocol.io/specification/2024-11-05/server/resources
+    """
+
+    method: ClassVar[Literal["resources/list"]] = "resources/list"
+    params: PaginatedRequestParams | None = None
+    """Arguments of the method."""
+
+
+class ListResourceTemplatesRequest(
+    Wire, tag_field="method", tag="resources/templates/list", kw_only=True
+):
+    """The request `resources/templates/list`, from client to server.
+
+    Source: https://modelcontextprotocol.io/specification/2024-11-05/server/resources
+    """
+
+    method: ClassVar[Literal["resources/templates/list"]] = "resources/templates/list"
+    params: PaginatedRequestParams | None = None
+    """Arguments of the method."""
+
+
+class ReadResourceRequest(Wire, tag_field="method", tag="resources/read", kw_only=True):
+    """The request `resources/read`, from client to server.
+
+    Source: https://modelcontextprotocol.io/specification/2024-11-05/server/resources
+    """
+
+    method: ClassVar[Literal["resources/read"]] = "resources/read"
+    params: ReadResourceRequestParams
+    """Arguments of the method."""
+
+
+class ResourceListChangedNotification(
+    Wire, tag_field="method", tag="notifications/resources/list_changed", kw_only=True
+):
+    """The notification `notifications/resources/list_changed`, from server to client.
+
+    Source: https://modelcontextprotocol.io/specification/2024-11-05/server/resources
+    """
+
+    method: ClassVar[Literal["notifications/resources/list_changed"]] = (
+        "notifications/resources/list_changed"
+    )
+    params: NotificationParams | None = None
+    """Arguments of the method."""
+
+
+class SubscribeRequest(Wire, tag_field="method", tag="resources/subscribe", kw_only=True):
+    """The request `resources/subscribe`, from client to server.
+
+    Source: https://modelcontextprotocol.io/specification/2024-11-05/server/resources
+    """
+
+    method: ClassVar[Literal["resources/subscribe"]] = "resources/subscribe"
+    params: SubscribeRequestParams
+    """Arguments of the method."""
+
+
+class UnsubscribeRequest(Wire, tag_field="method", tag="resources/unsubscribe", kw_only=True):
+    """The request `resources/unsubscribe`, from client to server.
+
+    Source: https://modelcontextprotocol.io/specification/2024-11-05/server/resources
+    """
+
+    method: ClassVar[Literal["resources/unsubscribe"]] = "resources/unsubscribe"
+    params: UnsubscribeRequestParams
+    """Arguments of the method."""
+
+
+class ResourceUpdatedNotification(
+    Wire, tag_field="method", tag="notifications/resources/updated", kw_only=True
+):
+    """The notification `notifications/resources/updated`, from server to client.
+
+    Source: https://modelcontextprotocol.io/specification/2024-11-05/server/resources
+    """
+
+    method: ClassVar[Literal["notifications/resources/updated"]] = "notifications/resources/updated"
+    params: ResourceUpdatedNotificationParams
+    """Arguments of the method."""
+
+
+class ListPromptsRequest(Wire, tag_field="method", tag="prompts/list", kw_only=True):
+    """The request `prompts/list`, from client to server.
+
+    Source: https://modelcontextprotocol.io/specification/2024-11-05/server/prompts
+    """
+
+    method: ClassVar[Literal["prompts/list"]] = "prompts/list"
+    params: PaginatedRequestParams | None = None
+    """Arguments of the method."""
+
+
+class GetPromptRequest(Wire, tag_field="method", tag="prompts/get", kw_only=True):
+    """The request `prompts/get`, from client to server.
+
+    Source: https://modelcontextprotocol.io/specification/2024-11-05/server/prompts
+    """
+
+    method: ClassVar[Literal["prompts/get"]] = "prompts/get"
+    params: GetPromptRequestParams
+    """Arguments of the method."""
+
+
+class PromptListChangedNotification(
+    Wire, tag_field="method", tag="notifications/prompts/list_changed", kw_only=True
+):
+    """The notification `notifications/prompts/list_changed`, from server to client.
+
+    Source: https://modelcontextprotocol.io/specification/2024-11-05/server/prompts
+    """
+
+    method: ClassVar[Literal["notifications/prompts/list_changed"]] = (
+        "notifications/prompts/list_changed"
+    )
+    params: NotificationParams | None = None
+    """Arguments of the method."""
+
+
+class ListToolsRequest(Wire, tag_field="method", tag="tools/list", kw_only=True):
+    """The request `tools/list`, from client to server.
+
+    Source: https://modelcontextprotocol.io/specification/2024-11-05/server/tools
+    """
+
+    method: ClassVar[Literal["tools/list"]] = "tools/list"
+    params: PaginatedRequestParams | None = None
+    """Arguments of the method."""
+
+
+class CallToolRequest(Wire, tag_field="method", tag="tools/call", kw_only=True):
+    """The request `tools/call`, from client to server.
+
+    Source: https://modelcontextprotocol.io/specification/2024-11-05/server/tools
+    """
+
+    method: ClassVar[Literal["tools/call"]] = "tools/call"
+    params: CallToolRequestParams
+    """Arguments of the method."""
+
+
+class ToolListChangedNotification(
+    Wire, tag_field="method", tag="notifications/tools/list_changed", kw_only=True
+):
+    """The notification `notifications/tools/list_changed`, from server to client.
+
+    Source: https://modelcontextprotocol.io/specification/2024-11-05/server/tools
+    """
+
+    method: ClassVar[Literal["notifications/tools/list_changed"]] = (
+        "notifications/tools/list_changed"
+    )
+    params: NotificationParams | None = None
+    """Arguments of the method."""
+
+
+class CompleteRequest(Wire, tag_field="method", tag="completion/complete", kw_only=True):
+    """The request `completion/complete`, from client to server.
+
+    Source: https://modelcontextprotocol.io/specification/2024-11-05/server/utilities/completion
+    """
+
+    method: ClassVar[Literal["completion/complete"]] = "completion/complete"
+    params: CompleteRequestParams
+    """Arguments of the method."""
+
+
+class SetLevelRequest(Wire, tag_field="method", tag="logging/setLevel", kw_only=True):
+    """The request `logging/setLevel`, from client to server.
+
+    Source: https://modelcontextprotocol.io/specification/2024-11-05/server/utilities/logging
+    """
+
+    method: ClassVar[Literal["logging/setLevel"]] = "logging/setLevel"
+    params: SetLevelRequestParams
+    """Arguments of the method."""
+
+
+class LoggingMessageNotification(
+    Wire, tag_field="method", tag="notifications/message", kw_only=True
+):
+    """The notification `notifications/message`, from server to client.
+
+    Source: https://modelcontextprotocol.io/specification/2024-11-05/server/utilities/logging
+    """
+
+    method: ClassVar[Literal["notifications/message"]] = "notifications/message"
+    params: LoggingMessageNotificationParams
+    """Arguments of the method."""
+
+
+class CreateMessageRequest(Wire, tag_field="method", tag="sampling/createMessage", kw_only=True):
+    """The request `sampling/createMessage`, from server to client.
+
+    Source: https://modelcontextprotocol.io/specification/2024-11-05/client/sampling
+    """
+
+    method: ClassVar[Literal["sampling/createMessage"]] = "sampling/createMessage"
+    params: CreateMessageRequestParams
+    """Arguments of the method."""
+
+
+class ListRootsRequest(Wire, tag_field="method", tag="roots/list", kw_only=True):
+    """The request `roots/list`, from server to client.
+
+    Source: https://modelcontextprotocol.io/specification/2024-11-05/client/roots
+    """
+
+    method: ClassVar[Literal["roots/list"]] = "roots/list"
+    params: RequestParams | None = None
+    """Arguments of the method."""
+
+
 class RootsListChangedNotification(
     Wire, tag_field="method", tag="notifications/roots/list_changed", kw_only=True
 ):
+    """The notification `notifications/roots/list_changed`, from client to server.
+
+    Source: https://modelcontextprotocol.io/specification/2024-11-05/client/roots
+    """
+
     method: ClassVar[Literal["notifications/roots/list_changed"]] = (
         "notifications/roots/list_changed"
     )
     params: NotificationParams | None = None
+    """Arguments of the method."""
 
 
 # --- Unions ---
@@ -1094,6 +1300,7 @@ if TYPE_CHECKING:
     JSONRPCMessage: TypeAlias = (
         JSONRPCRequest | JSONRPCNotification | JSONRPCResponse | JSONRPCError
     )
+    """Anything that one peer may send to the other."""
     EmptyResult: TypeAlias = Result
     """A result without data: the request succeeded."""
     ClientRequest: TypeAlias = (
@@ -1111,14 +1318,18 @@ if TYPE_CHECKING:
         | SetLevelRequest
         | CompleteRequest
     )
+    """Every request that a client may send."""
     ClientNotification: TypeAlias = (
         CancelledNotification
         | InitializedNotification
         | ProgressNotification
         | RootsListChangedNotification
     )
+    """Every notification that a client may send."""
     ClientResult: TypeAlias = Result | CreateMessageResult | ListRootsResult
+    """Every result that a client may respond with."""
     ServerRequest: TypeAlias = PingRequest | CreateMessageRequest | ListRootsRequest
+    """Every request that a server may send."""
     ServerNotification: TypeAlias = (
         CancelledNotification
         | ProgressNotification
@@ -1128,6 +1339,7 @@ if TYPE_CHECKING:
         | ToolListChangedNotification
         | LoggingMessageNotification
     )
+    """Every notification that a server may send."""
     ServerResult: TypeAlias = (
         Result
         | InitializeResult
@@ -1140,6 +1352,7 @@ if TYPE_CHECKING:
         | CallToolResult
         | CompleteResult
     )
+    """Every result that a server may respond with."""
     AnyResourceContents: TypeAlias = TextResourceContents | BlobResourceContents
     """The contents of a resource: text, or bytes in base64."""
     CompletionReference: TypeAlias = PromptReference | ResourceReference

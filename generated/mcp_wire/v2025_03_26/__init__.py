@@ -2,11 +2,64 @@
 # sha256 bc2c6e119f18506b068ce844c616a93e482b2f0983d0456fb5b417ca0718c9f1
 """MCP 2025-03-26: its types, and PROFILE with its methods and facts.
 
+Names to begin with:
+
+    PROFILE                Methods, error codes and other facts of the revision.
+    Tool                   A function that the server offers to models, with the JSON Schema of its
+                           arguments.
+    CallToolRequestParams  Names the tool to run, and its arguments.
+    CallToolResult         The output of a tool, or its error.
+    TextContent            A piece of text, inline.
+    Resource               Data that the server offers to read, under a URI.
+    ReadResourceResult     The contents of a resource.
+    Prompt                 A template of messages that the server offers, with blanks to fill in.
+    GetPromptResult        A rendered prompt: messages for a model.
+    ServerCapabilities     Features that a server declares; an absent member is not supported.
+
+All names, by the sections of `types`:
+
+    Scalars and maps: ProgressToken, Cursor, RequestId, Role, LoggingLevel
+    JSON-RPC: Error
+    Common types: Result, Annotations
+    Initialization: InitializeRequestParams, InitializeResult, NotificationParams, Implementation
+    Capabilities: ClientCapabilities, RootsCapability, ServerCapabilities, PromptsCapability,
+      ResourcesCapability, ToolsCapability
+    Progress: ProgressNotificationParams
+    Cancellation: CancelledNotificationParams
+    Pagination: PaginatedResult
+    Content: ResourceContents, TextResourceContents, BlobResourceContents, EmbeddedResource,
+      TextContent, ImageContent, AudioContent
+    Resources: ListResourcesResult, ListResourceTemplatesResult, ReadResourceRequestParams,
+      ReadResourceResult, SubscribeRequestParams, UnsubscribeRequestParams,
+      ResourceUpdatedNotificationParams, Resource, ResourceTemplate
+    Prompts: PaginatedRequestParams, ListPromptsResult, GetPromptRequestParams, GetPromptResult,
+      Prompt, PromptArgument, PromptMessage
+    Tools: ListToolsResult, CallToolResult, CallToolRequestParams, RawCallToolRequestParams,
+      ToolAnnotations, Tool
+    Completion: CompleteRequestParams, CompletionArgument, CompleteResult, Completion,
+      ResourceReference, PromptReference
+    Logging: SetLevelRequestParams, LoggingMessageNotificationParams
+    Sampling: CreateMessageRequestParams, CreateMessageResult, SamplingMessage, ModelPreferences,
+      ModelHint
+    Roots: RequestParams, ListRootsResult, Root
+    Whole messages: JSONRPCRequest, JSONRPCNotification, JSONRPCResponse, JSONRPCError, Request,
+      Notification, InitializeRequest, InitializedNotification, PingRequest, ProgressNotification,
+      CancelledNotification, PaginatedRequest, ListResourcesRequest, ListResourceTemplatesRequest,
+      ReadResourceRequest, ResourceListChangedNotification, SubscribeRequest, UnsubscribeRequest,
+      ResourceUpdatedNotification, ListPromptsRequest, GetPromptRequest,
+      PromptListChangedNotification, ListToolsRequest, CallToolRequest, ToolListChangedNotification,
+      CompleteRequest, SetLevelRequest, LoggingMessageNotification, CreateMessageRequest,
+      ListRootsRequest, RootsListChangedNotification
+    Unions: JSONRPCBatchRequestItem, JSONRPCBatchResponseItem, JSONRPCMessage, JSONRPCBatchRequest,
+      JSONRPCBatchResponse, EmptyResult, ClientRequest, ClientNotification, ClientResult,
+      ServerRequest, ServerNotification, ServerResult, AnyResourceContents, CompletionReference,
+      ContentBlock, SamplingMessageContentBlock
+
 Source: https://modelcontextprotocol.io/specification/2025-03-26
 """
 
 from mcp_wire.profile import ErrorCodes, Profile
-from mcp_wire.v2025_03_26 import methods
+from mcp_wire.v2025_03_26 import methods, untagged
 from mcp_wire.v2025_03_26.types import (
     Annotations,
     AnyResourceContents,
@@ -314,3 +367,5 @@ PROFILE = Profile(
     related_task_key=None,
     model_immediate_response_key=None,
 )
+
+untagged.register()

@@ -2,11 +2,65 @@
 # sha256 23e7b24931be610f653e330e747672801fee4b2d3bf1441e739b87a8b3a152f8
 """MCP 2025-06-18: its types, and PROFILE with its methods and facts.
 
+Names to begin with:
+
+    PROFILE                Methods, error codes and other facts of the revision.
+    Tool                   A function that the server offers to models, with the JSON Schema of its
+                           arguments.
+    CallToolRequestParams  Names the tool to run, and its arguments.
+    CallToolResult         The output of a tool, or its error.
+    TextContent            A piece of text, inline.
+    Resource               Data that the server offers to read, under a URI.
+    ReadResourceResult     The contents of a resource.
+    Prompt                 A template of messages that the server offers, with blanks to fill in.
+    GetPromptResult        A rendered prompt: messages for a model.
+    ServerCapabilities     Features that a server declares; an absent member is not supported.
+
+All names, by the sections of `types`:
+
+    Scalars and maps: ProgressToken, Cursor, RequestId, Role, LoggingLevel
+    JSON-RPC: Error
+    Common types: Result, BaseMetadata, Annotations
+    Initialization: InitializeRequestParams, InitializeResult, NotificationParams, Implementation
+    Capabilities: ClientCapabilities, RootsCapability, ServerCapabilities, PromptsCapability,
+      ResourcesCapability, ToolsCapability
+    Progress: ProgressNotificationParams
+    Cancellation: CancelledNotificationParams
+    Pagination: PaginatedResult
+    Content: ResourceContents, TextResourceContents, BlobResourceContents, ResourceLink,
+      EmbeddedResource, TextContent, ImageContent, AudioContent
+    Resources: ListResourcesResult, ListResourceTemplatesResult, ReadResourceRequestParams,
+      ReadResourceResult, SubscribeRequestParams, UnsubscribeRequestParams,
+      ResourceUpdatedNotificationParams, Resource, ResourceTemplate
+    Prompts: PaginatedRequestParams, ListPromptsResult, GetPromptRequestParams, GetPromptResult,
+      Prompt, PromptArgument, PromptMessage
+    Tools: ListToolsResult, CallToolResult, CallToolRequestParams, RawCallToolRequestParams,
+      ToolAnnotations, Tool
+    Completion: CompleteRequestParams, CompletionArgument, CompletionContext, CompleteResult,
+      Completion, ResourceTemplateReference, PromptReference
+    Logging: SetLevelRequestParams, LoggingMessageNotificationParams
+    Sampling: CreateMessageRequestParams, CreateMessageResult, SamplingMessage, ModelPreferences,
+      ModelHint
+    Roots: RequestParams, ListRootsResult, Root
+    Elicitation: ElicitRequestParams, ElicitationSchema, StringSchema, NumberSchema, BooleanSchema,
+      EnumSchema, ElicitResult
+    Whole messages: JSONRPCRequest, JSONRPCNotification, JSONRPCResponse, JSONRPCError, Request,
+      Notification, InitializeRequest, InitializedNotification, PingRequest, ProgressNotification,
+      CancelledNotification, PaginatedRequest, ListResourcesRequest, ListResourceTemplatesRequest,
+      ReadResourceRequest, ResourceListChangedNotification, SubscribeRequest, UnsubscribeRequest,
+      ResourceUpdatedNotification, ListPromptsRequest, GetPromptRequest,
+      PromptListChangedNotification, ListToolsRequest, CallToolRequest, ToolListChangedNotification,
+      CompleteRequest, SetLevelRequest, LoggingMessageNotification, CreateMessageRequest,
+      ListRootsRequest, RootsListChangedNotification, ElicitRequest
+    Unions: JSONRPCMessage, EmptyResult, ContentBlock, PrimitiveSchemaDefinition, ClientRequest,
+      ClientNotification, ClientResult, ServerRequest, ServerNotification, ServerResult,
+      AnyResourceContents, CompletionReference, SamplingMessageContentBlock
+
 Source: https://modelcontextprotocol.io/specification/2025-06-18
 """
 
 from mcp_wire.profile import ErrorCodes, Profile
-from mcp_wire.v2025_06_18 import methods
+from mcp_wire.v2025_06_18 import methods, untagged
 from mcp_wire.v2025_06_18.types import (
     Annotations,
     AnyResourceContents,
@@ -330,3 +384,5 @@ PROFILE = Profile(
     related_task_key=None,
     model_immediate_response_key=None,
 )
+
+untagged.register()

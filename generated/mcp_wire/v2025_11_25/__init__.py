@@ -2,11 +2,78 @@
 # sha256 232dccf00371ad3438d71e719ad588b53aa384c1470107fc70caec1041f9a94c
 """MCP 2025-11-25: its types, and PROFILE with its methods and facts.
 
+Names to begin with:
+
+    PROFILE                Methods, error codes and other facts of the revision.
+    Tool                   A function that the server offers to models, with the JSON Schema of its
+                           arguments.
+    CallToolRequestParams  Names the tool to run, and its arguments.
+    CallToolResult         The output of a tool, or its error.
+    TextContent            A piece of text, inline.
+    Resource               Data that the server offers to read, under a URI.
+    ReadResourceResult     The contents of a resource.
+    Prompt                 A template of messages that the server offers, with blanks to fill in.
+    GetPromptResult        A rendered prompt: messages for a model.
+    ServerCapabilities     Features that a server declares; an absent member is not supported.
+
+All names, by the sections of `types`:
+
+    Scalars and maps: ProgressToken, Cursor, RequestId, Role, LoggingLevel, TaskStatus,
+      GetTaskPayloadResult
+    Common types: RequestParams, NotificationParams, Result, Icon, Icons, BaseMetadata, Annotations
+    Errors: Error, URLElicitationRequired, URLElicitationRequiredData
+    Initialization: InitializeRequestParams, InitializeResult, Implementation
+    Capabilities: ClientCapabilities, ElicitationCapability, RootsCapability, SamplingCapability,
+      ClientTasksCapability, ClientTaskRequests, ElicitationTaskRequests, SamplingTaskRequests,
+      ServerCapabilities, PromptsCapability, ResourcesCapability, ServerTasksCapability,
+      ServerTaskRequests, ToolTaskRequests, ToolsCapability
+    Progress: ProgressNotificationParams
+    Cancellation: CancelledNotificationParams
+    Pagination: PaginatedRequestParams, PaginatedResult
+    Content: ResourceContents, TextResourceContents, BlobResourceContents, ResourceLink,
+      EmbeddedResource, TextContent, ImageContent, AudioContent
+    Resources: ListResourcesResult, ListResourceTemplatesResult, ResourceRequestParams,
+      ReadResourceRequestParams, ReadResourceResult, SubscribeRequestParams,
+      UnsubscribeRequestParams, ResourceUpdatedNotificationParams, Resource, ResourceTemplate
+    Prompts: ListPromptsResult, GetPromptRequestParams, GetPromptResult, Prompt, PromptArgument,
+      PromptMessage
+    Tools: ListToolsResult, CallToolResult, CallToolRequestParams, RawCallToolRequestParams,
+      ToolAnnotations, ToolExecution, Tool
+    Completion: CompleteRequestParams, CompletionArgument, CompletionContext, CompleteResult,
+      Completion, ResourceTemplateReference, PromptReference
+    Logging: SetLevelRequestParams, LoggingMessageNotificationParams
+    Sampling: CreateMessageRequestParams, ToolChoice, CreateMessageResult, SamplingMessage,
+      ToolUseContent, ToolResultContent, ModelPreferences, ModelHint
+    Roots: ListRootsResult, Root
+    Elicitation: ElicitRequestFormParams, ElicitationSchema, ElicitRequestURLParams, StringSchema,
+      NumberSchema, BooleanSchema, UntitledSingleSelectEnumSchema, TitledSingleSelectEnumSchema,
+      UntitledMultiSelectEnumSchema, UntitledEnumItems, TitledMultiSelectEnumSchema,
+      TitledEnumItems, EnumOption, LegacyTitledEnumSchema, ElicitResult,
+      ElicitationCompleteNotificationParams
+    Tasks: TaskAugmentedRequestParams, TaskMetadata, RelatedTaskMetadata, Task, CreateTaskResult,
+      GetTaskRequestParams, GetTaskResult, GetTaskPayloadRequestParams, CancelTaskRequestParams,
+      CancelTaskResult, ListTasksResult, TaskStatusNotificationParams
+    Whole messages: JSONRPCRequest, JSONRPCNotification, JSONRPCResultResponse,
+      JSONRPCErrorResponse, Request, Notification, URLElicitationRequiredError, InitializeRequest,
+      InitializedNotification, PingRequest, ProgressNotification, CancelledNotification,
+      PaginatedRequest, ListResourcesRequest, ListResourceTemplatesRequest, ReadResourceRequest,
+      ResourceListChangedNotification, SubscribeRequest, UnsubscribeRequest,
+      ResourceUpdatedNotification, ListPromptsRequest, GetPromptRequest,
+      PromptListChangedNotification, ListToolsRequest, CallToolRequest, ToolListChangedNotification,
+      CompleteRequest, SetLevelRequest, LoggingMessageNotification, CreateMessageRequest,
+      ListRootsRequest, RootsListChangedNotification, ElicitRequest,
+      ElicitationCompleteNotification, GetTaskRequest, GetTaskPayloadRequest, CancelTaskRequest,
+      ListTasksRequest, TaskStatusNotification
+    Unions: JSONRPCMessage, JSONRPCResponse, EmptyResult, ContentBlock, SamplingMessageContentBlock,
+      ElicitRequestParams, PrimitiveSchemaDefinition, SingleSelectEnumSchema, MultiSelectEnumSchema,
+      EnumSchema, ClientRequest, ClientNotification, ClientResult, ServerRequest,
+      ServerNotification, ServerResult, AnyResourceContents, CompletionReference
+
 Source: https://modelcontextprotocol.io/specification/2025-11-25
 """
 
 from mcp_wire.profile import ErrorCodes, Profile
-from mcp_wire.v2025_11_25 import methods
+from mcp_wire.v2025_11_25 import methods, untagged
 from mcp_wire.v2025_11_25.types import (
     Annotations,
     AnyResourceContents,
@@ -436,3 +503,5 @@ PROFILE = Profile(
     related_task_key="io.modelcontextprotocol/related-task",
     model_immediate_response_key="io.modelcontextprotocol/model-immediate-response",
 )
+
+untagged.register()

@@ -4,27 +4,22 @@
 
 Attributes are snake_case, keys on the wire as the specification has them; absent is None and stays
 off the wire, UNSET where JSON null is data. `meta` is `_meta`: metadata by key, kept whatever the
-keys. In each section required fields come before optional
-ones, otherwise in the specification's order; unions come last.
+keys. In each section required fields come before optional ones, otherwise in the specification's
+order; whole messages and unions come last.
 """
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, TypeAlias
 
-from msgspec import convert
-
 from mcp_wire.base import (
     UNSET,
-    Arm,
     Raw,
     UnknownContent,
     UnsetType,
+    UntaggedUnion,
     Wire,
-    arm_of,
-    arm_readers,
     const,
-    has,
 )
 
 # --- Scalars and maps ---
@@ -49,122 +44,22 @@ GetTaskPayloadResult: TypeAlias = dict[str, Any]
 # --- Untagged unions ---
 
 
-class ElicitRequestParamsArm(Arm):
-    """Marker of ElicitRequestParams: picks the arm by the keys of the object."""
+class ElicitRequestParamsArm(UntaggedUnion):
+    """Marker of ElicitRequestParams; `untagged.pick_arm` selects the arm."""
 
     __slots__ = ()
 
-    @staticmethod
-    def pick(value: dict[str, Any]) -> type[Wire]:
-        if value.get("mode") == "url":
-            return ElicitRequestURLParams
-        return ElicitRequestFormParams
 
-
-class PrimitiveSchemaDefinitionArm(Arm):
-    """Marker of PrimitiveSchemaDefinition: picks the arm by the keys of the object."""
+class PrimitiveSchemaDefinitionArm(UntaggedUnion):
+    """Marker of PrimitiveSchemaDefinition; `untagged.pick_arm` selects the arm."""
 
     __slots__ = ()
 
-    @staticmethod
-    def pick(value: dict[str, Any]) -> type[Wire]:
-        if "oneOf" in value:
-            return TitledSingleSelectEnumSchema
-        if "enumNames" in value:
-            return LegacyTitledEnumSchema
-        if "enum" in value:
-            return UntitledSingleSelectEnumSchema
-        if has(value, "items", "anyOf"):
-            return TitledMultiSelectEnumSchema
-        if "items" in value:
-            return UntitledMultiSelectEnumSchema
-        if value.get("type") == "boolean":
-            return BooleanSchema
-        if value.get("type") == "number":
-            return NumberSchema
-        if value.get("type") == "integer":
-            return NumberSchema
-        return StringSchema
 
-
-class AnyResourceContentsArm(Arm):
-    """Marker of AnyResourceContents: picks the arm by the keys of the object."""
+class AnyResourceContentsArm(UntaggedUnion):
+    """Marker of AnyResourceContents; `untagged.pick_arm` selects the arm."""
 
     __slots__ = ()
-
-    @staticmethod
-    def pick(value: dict[str, Any]) -> type[Wire]:
-        if "text" in value:
-            return TextResourceContents
-        if "blob" in value:
-            return BlobResourceContents
-        raise ValueError("expected `text` or `blob`")
-
-
-def read_arm(kind: Any, value: Any) -> Any:
-    """Decode an untagged union of this module; an unrolled `arm_of`."""
-    try:
-        if kind is AnyResourceContentsArm:
-            if "text" in value:
-                return convert(value, TextResourceContents)
-            if "blob" in value:
-                return convert(value, BlobResourceContents)
-        elif kind is PrimitiveSchemaDefinitionArm:
-            if "oneOf" in value:
-                return convert(value, TitledSingleSelectEnumSchema)
-            if "enumNames" in value:
-                return convert(value, LegacyTitledEnumSchema)
-            if "enum" in value:
-                return convert(value, UntitledSingleSelectEnumSchema)
-            if has(value, "items", "anyOf"):
-                return convert(value, TitledMultiSelectEnumSchema)
-            if "items" in value:
-                return convert(value, UntitledMultiSelectEnumSchema)
-            if value.get("type") == "boolean":
-                return convert(value, BooleanSchema)
-            if value.get("type") == "number":
-                return convert(value, NumberSchema)
-            if value.get("type") == "integer":
-                return convert(value, NumberSchema)
-            return convert(value, StringSchema)
-        elif kind is ElicitRequestParamsArm:
-            if value.get("mode") == "url":
-                return convert(value, ElicitRequestURLParams)
-            return convert(value, ElicitRequestFormParams, dec_hook=read_arm)
-    except (AttributeError, TypeError, ValueError):
-        pass  # `arm_of` reports the error with its path
-    return arm_of(kind, value)
-
-
-arm_readers[__name__] = read_arm
-
-
-# --- JSON-RPC ---
-
-
-class JSONRPCRequest(Wire, kw_only=True):
-    method: str
-    jsonrpc: Literal["2.0"] = const("2.0")
-    id: RequestId
-    params: dict[str, Any] | None = None
-
-
-class JSONRPCNotification(Wire, kw_only=True):
-    method: str
-    jsonrpc: Literal["2.0"] = const("2.0")
-    params: dict[str, Any] | None = None
-
-
-class JSONRPCResultResponse(Wire, kw_only=True):
-    jsonrpc: Literal["2.0"] = const("2.0")
-    id: RequestId
-    result: Result
-
-
-class JSONRPCErrorResponse(Wire, kw_only=True):
-    jsonrpc: Literal["2.0"] = const("2.0")
-    error: Error
-    id: RequestId | None = None
 
 
 # --- Common types ---
@@ -177,11 +72,7 @@ class RequestParams(Wire, kw_only=True):
     """
 
     meta: dict[str, Any] | None = None
-
-
-class Request(Wire, kw_only=True):
-    method: str
-    params: dict[str, Any] | None = None
+    """Metadata by key; keys that we do not know are kept."""
 
 
 class NotificationParams(Wire, kw_only=True):
@@ -191,11 +82,7 @@ class NotificationParams(Wire, kw_only=True):
     """
 
     meta: dict[str, Any] | None = None
-
-
-class Notification(Wire, kw_only=True):
-    method: str
-    params: dict[str, Any] | None = None
+    """Metadata by key; keys that we do not know are kept."""
 
 
 class Result(Wire, kw_only=True):
@@ -205,6 +92,7 @@ class Result(Wire, kw_only=True):
     """
 
     meta: dict[str, Any] | None = None
+    """Metadata by key; keys that we do not know are kept."""
 
 
 class Icon(Wire, kw_only=True):
@@ -276,19 +164,6 @@ class Error(Wire, kw_only=True):
     """Whatever else the sender has to say, as any JSON."""
 
 
-class URLElicitationRequiredError(Wire, kw_only=True):
-    """The whole JSON-RPC response around a URLElicitationRequired.
-
-    Source:
-    https://modelcontextprotocol.io/specification/2025-11-25/schema#urlelicitationrequirederror
-    """
-
-    jsonrpc: Literal["2.0"] = const("2.0")
-    error: URLElicitationRequired
-    """The web pages to visit first, in an error object."""
-    id: RequestId | None = None
-
-
 class URLElicitationRequired(Wire, kw_only=True):
     """The user has to visit web pages before the request can succeed (-32042).
 
@@ -332,13 +207,7 @@ class InitializeRequestParams(Wire, kw_only=True):
     client_info: Implementation
     """The software that the client says it is."""
     meta: dict[str, Any] | None = None
-
-
-class InitializeRequest(Wire, tag_field="method", tag="initialize", kw_only=True):
-    method: ClassVar[Literal["initialize"]] = "initialize"
-    params: InitializeRequestParams
-    jsonrpc: Literal["2.0"] = const("2.0")
-    id: RequestId
+    """Metadata by key; keys that we do not know are kept."""
 
 
 class InitializeResult(Wire, kw_only=True):
@@ -354,16 +223,9 @@ class InitializeResult(Wire, kw_only=True):
     server_info: Implementation
     """The software that the server says it is."""
     meta: dict[str, Any] | None = None
+    """Metadata by key; keys that we do not know are kept."""
     instructions: str | None = None
     """Advice for a model on using the server; often put into the system prompt."""
-
-
-class InitializedNotification(
-    Wire, tag_field="method", tag="notifications/initialized", kw_only=True
-):
-    method: ClassVar[Literal["notifications/initialized"]] = "notifications/initialized"
-    jsonrpc: Literal["2.0"] = const("2.0")
-    params: NotificationParams | None = None
 
 
 class Implementation(Wire, kw_only=True):
@@ -575,16 +437,6 @@ class ToolsCapability(Wire, kw_only=True):
     """True if the server tells when there are other tools than before."""
 
 
-# --- Ping ---
-
-
-class PingRequest(Wire, tag_field="method", tag="ping", kw_only=True):
-    method: ClassVar[Literal["ping"]] = "ping"
-    jsonrpc: Literal["2.0"] = const("2.0")
-    id: RequestId
-    params: RequestParams | None = None
-
-
 # --- Progress ---
 
 
@@ -600,16 +452,11 @@ class ProgressNotificationParams(Wire, kw_only=True):
     progress: int | float
     """Amount done, in any unit; it grows each time, and may be a fraction."""
     meta: dict[str, Any] | None = None
+    """Metadata by key; keys that we do not know are kept."""
     total: int | float | None = None
     """Amount to do, in the unit of `progress`; absent if unknown."""
     message: str | None = None
     """Description of the current step, for people."""
-
-
-class ProgressNotification(Wire, tag_field="method", tag="notifications/progress", kw_only=True):
-    method: ClassVar[Literal["notifications/progress"]] = "notifications/progress"
-    params: ProgressNotificationParams
-    jsonrpc: Literal["2.0"] = const("2.0")
 
 
 # --- Cancellation ---
@@ -623,16 +470,11 @@ class CancelledNotificationParams(Wire, kw_only=True):
     """
 
     meta: dict[str, Any] | None = None
+    """Metadata by key; keys that we do not know are kept."""
     request_id: RequestId | None = None
     """The id of the request in flight."""
     reason: str | None = None
     """Explanation for a log or the user."""
-
-
-class CancelledNotification(Wire, tag_field="method", tag="notifications/cancelled", kw_only=True):
-    method: ClassVar[Literal["notifications/cancelled"]] = "notifications/cancelled"
-    params: CancelledNotificationParams
-    jsonrpc: Literal["2.0"] = const("2.0")
 
 
 # --- Pagination ---
@@ -646,15 +488,9 @@ class PaginatedRequestParams(Wire, kw_only=True):
     """
 
     meta: dict[str, Any] | None = None
+    """Metadata by key; keys that we do not know are kept."""
     cursor: str | None = None
     """Position from the previous page's `nextCursor`; absent means from the start."""
-
-
-class PaginatedRequest(Wire, kw_only=True):
-    method: str
-    jsonrpc: Literal["2.0"] = const("2.0")
-    id: RequestId
-    params: PaginatedRequestParams | None = None
 
 
 class PaginatedResult(Wire, kw_only=True):
@@ -664,6 +500,7 @@ class PaginatedResult(Wire, kw_only=True):
     """
 
     meta: dict[str, Any] | None = None
+    """Metadata by key; keys that we do not know are kept."""
     next_cursor: str | None = None
     """Value to send as `cursor` for the following page; absent on the last one."""
 
@@ -682,6 +519,7 @@ class ResourceContents(Wire, kw_only=True):
     mime_type: str | None = None
     """Media type, such as `text/plain`; absent if it is not known."""
     meta: dict[str, Any] | None = None
+    """Metadata by key; keys that we do not know are kept."""
 
 
 class TextResourceContents(Wire, AnyResourceContentsArm, kw_only=True):
@@ -697,6 +535,7 @@ class TextResourceContents(Wire, AnyResourceContentsArm, kw_only=True):
     mime_type: str | None = None
     """Media type, such as `text/plain`; absent if it is not known."""
     meta: dict[str, Any] | None = None
+    """Metadata by key; keys that we do not know are kept."""
 
 
 class BlobResourceContents(Wire, AnyResourceContentsArm, kw_only=True):
@@ -712,6 +551,7 @@ class BlobResourceContents(Wire, AnyResourceContentsArm, kw_only=True):
     mime_type: str | None = None
     """Media type, such as `text/plain`; absent if it is not known."""
     meta: dict[str, Any] | None = None
+    """Metadata by key; keys that we do not know are kept."""
 
 
 class ResourceLink(Wire, tag_field="type", tag="resource_link", kw_only=True):
@@ -738,6 +578,7 @@ class ResourceLink(Wire, tag_field="type", tag="resource_link", kw_only=True):
     size: int | None = None
     """Length in bytes, before any base64; absent if it is not known."""
     meta: dict[str, Any] | None = None
+    """Metadata by key; keys that we do not know are kept."""
 
 
 class EmbeddedResource(Wire, tag_field="type", tag="resource", kw_only=True):
@@ -752,6 +593,7 @@ class EmbeddedResource(Wire, tag_field="type", tag="resource", kw_only=True):
     annotations: Annotations | None = None
     """Hints to the host: who it is for, and how much it matters."""
     meta: dict[str, Any] | None = None
+    """Metadata by key; keys that we do not know are kept."""
 
 
 class TextContent(Wire, tag_field="type", tag="text", kw_only=True):
@@ -766,6 +608,7 @@ class TextContent(Wire, tag_field="type", tag="text", kw_only=True):
     annotations: Annotations | None = None
     """Hints to the host: who it is for, and how much it matters."""
     meta: dict[str, Any] | None = None
+    """Metadata by key; keys that we do not know are kept."""
 
 
 class ImageContent(Wire, tag_field="type", tag="image", kw_only=True):
@@ -782,6 +625,7 @@ class ImageContent(Wire, tag_field="type", tag="image", kw_only=True):
     annotations: Annotations | None = None
     """Hints to the host: who it is for, and how much it matters."""
     meta: dict[str, Any] | None = None
+    """Metadata by key; keys that we do not know are kept."""
 
 
 class AudioContent(Wire, tag_field="type", tag="audio", kw_only=True):
@@ -798,16 +642,10 @@ class AudioContent(Wire, tag_field="type", tag="audio", kw_only=True):
     annotations: Annotations | None = None
     """Hints to the host: who it is for, and how much it matters."""
     meta: dict[str, Any] | None = None
+    """Metadata by key; keys that we do not know are kept."""
 
 
 # --- Resources ---
-
-
-class ListResourcesRequest(Wire, tag_field="method", tag="resources/list", kw_only=True):
-    method: ClassVar[Literal["resources/list"]] = "resources/list"
-    jsonrpc: Literal["2.0"] = const("2.0")
-    id: RequestId
-    params: PaginatedRequestParams | None = None
 
 
 class ListResourcesResult(Wire, kw_only=True):
@@ -819,17 +657,9 @@ class ListResourcesResult(Wire, kw_only=True):
     resources: list[Resource]
     """The items of this page; a template's resources need not be among them."""
     meta: dict[str, Any] | None = None
+    """Metadata by key; keys that we do not know are kept."""
     next_cursor: str | None = None
     """Value to send as `cursor` for the following page; absent on the last one."""
-
-
-class ListResourceTemplatesRequest(
-    Wire, tag_field="method", tag="resources/templates/list", kw_only=True
-):
-    method: ClassVar[Literal["resources/templates/list"]] = "resources/templates/list"
-    jsonrpc: Literal["2.0"] = const("2.0")
-    id: RequestId
-    params: PaginatedRequestParams | None = None
 
 
 class ListResourceTemplatesResult(Wire, kw_only=True):
@@ -842,6 +672,7 @@ class ListResourceTemplatesResult(Wire, kw_only=True):
     resource_templates: list[ResourceTemplate]
     """The items of this page; `next_cursor` says whether there are more."""
     meta: dict[str, Any] | None = None
+    """Metadata by key; keys that we do not know are kept."""
     next_cursor: str | None = None
     """Value to send as `cursor` for the following page; absent on the last one."""
 
@@ -855,6 +686,7 @@ class ResourceRequestParams(Wire, kw_only=True):
     uri: str
     """Its address, with any scheme; the server decides what that means."""
     meta: dict[str, Any] | None = None
+    """Metadata by key; keys that we do not know are kept."""
 
 
 class ReadResourceRequestParams(Wire, kw_only=True):
@@ -867,13 +699,7 @@ class ReadResourceRequestParams(Wire, kw_only=True):
     uri: str
     """URI of the resource, with any scheme; the server interprets it."""
     meta: dict[str, Any] | None = None
-
-
-class ReadResourceRequest(Wire, tag_field="method", tag="resources/read", kw_only=True):
-    method: ClassVar[Literal["resources/read"]] = "resources/read"
-    params: ReadResourceRequestParams
-    jsonrpc: Literal["2.0"] = const("2.0")
-    id: RequestId
+    """Metadata by key; keys that we do not know are kept."""
 
 
 class ReadResourceResult(Wire, kw_only=True):
@@ -885,16 +711,7 @@ class ReadResourceResult(Wire, kw_only=True):
     contents: list[AnyResourceContents]
     """The data: one entry, or one for each part."""
     meta: dict[str, Any] | None = None
-
-
-class ResourceListChangedNotification(
-    Wire, tag_field="method", tag="notifications/resources/list_changed", kw_only=True
-):
-    method: ClassVar[Literal["notifications/resources/list_changed"]] = (
-        "notifications/resources/list_changed"
-    )
-    jsonrpc: Literal["2.0"] = const("2.0")
-    params: NotificationParams | None = None
+    """Metadata by key; keys that we do not know are kept."""
 
 
 class SubscribeRequestParams(Wire, kw_only=True):
@@ -907,13 +724,7 @@ class SubscribeRequestParams(Wire, kw_only=True):
     uri: str
     """Its address, with any scheme; the server decides what that means."""
     meta: dict[str, Any] | None = None
-
-
-class SubscribeRequest(Wire, tag_field="method", tag="resources/subscribe", kw_only=True):
-    method: ClassVar[Literal["resources/subscribe"]] = "resources/subscribe"
-    params: SubscribeRequestParams
-    jsonrpc: Literal["2.0"] = const("2.0")
-    id: RequestId
+    """Metadata by key; keys that we do not know are kept."""
 
 
 class UnsubscribeRequestParams(Wire, kw_only=True):
@@ -926,13 +737,7 @@ class UnsubscribeRequestParams(Wire, kw_only=True):
     uri: str
     """Its address, as it was subscribed to."""
     meta: dict[str, Any] | None = None
-
-
-class UnsubscribeRequest(Wire, tag_field="method", tag="resources/unsubscribe", kw_only=True):
-    method: ClassVar[Literal["resources/unsubscribe"]] = "resources/unsubscribe"
-    params: UnsubscribeRequestParams
-    jsonrpc: Literal["2.0"] = const("2.0")
-    id: RequestId
+    """Metadata by key; keys that we do not know are kept."""
 
 
 class ResourceUpdatedNotificationParams(Wire, kw_only=True):
@@ -945,14 +750,7 @@ class ResourceUpdatedNotificationParams(Wire, kw_only=True):
     uri: str
     """The changed resource; it may be a part of the one subscribed to."""
     meta: dict[str, Any] | None = None
-
-
-class ResourceUpdatedNotification(
-    Wire, tag_field="method", tag="notifications/resources/updated", kw_only=True
-):
-    method: ClassVar[Literal["notifications/resources/updated"]] = "notifications/resources/updated"
-    params: ResourceUpdatedNotificationParams
-    jsonrpc: Literal["2.0"] = const("2.0")
+    """Metadata by key; keys that we do not know are kept."""
 
 
 class Resource(Wire, kw_only=True):
@@ -978,6 +776,7 @@ class Resource(Wire, kw_only=True):
     size: int | None = None
     """Length in bytes, before any base64; absent if it is not known."""
     meta: dict[str, Any] | None = None
+    """Metadata by key; keys that we do not know are kept."""
 
 
 class ResourceTemplate(Wire, kw_only=True):
@@ -1001,16 +800,10 @@ class ResourceTemplate(Wire, kw_only=True):
     annotations: Annotations | None = None
     """Hints to the host: who it is for, and how much it matters."""
     meta: dict[str, Any] | None = None
+    """Metadata by key; keys that we do not know are kept."""
 
 
 # --- Prompts ---
-
-
-class ListPromptsRequest(Wire, tag_field="method", tag="prompts/list", kw_only=True):
-    method: ClassVar[Literal["prompts/list"]] = "prompts/list"
-    jsonrpc: Literal["2.0"] = const("2.0")
-    id: RequestId
-    params: PaginatedRequestParams | None = None
 
 
 class ListPromptsResult(Wire, kw_only=True):
@@ -1022,6 +815,7 @@ class ListPromptsResult(Wire, kw_only=True):
     prompts: list[Prompt]
     """The items of this page; `next_cursor` says whether there are more."""
     meta: dict[str, Any] | None = None
+    """Metadata by key; keys that we do not know are kept."""
     next_cursor: str | None = None
     """Value to send as `cursor` for the following page; absent on the last one."""
 
@@ -1036,15 +830,9 @@ class GetPromptRequestParams(Wire, kw_only=True):
     name: str
     """The prompt's name, as in `prompts/list`."""
     meta: dict[str, Any] | None = None
+    """Metadata by key; keys that we do not know are kept."""
     arguments: dict[str, str] | None = None
     """The text for each blank, by name; absent means none."""
-
-
-class GetPromptRequest(Wire, tag_field="method", tag="prompts/get", kw_only=True):
-    method: ClassVar[Literal["prompts/get"]] = "prompts/get"
-    params: GetPromptRequestParams
-    jsonrpc: Literal["2.0"] = const("2.0")
-    id: RequestId
 
 
 class GetPromptResult(Wire, kw_only=True):
@@ -1056,6 +844,7 @@ class GetPromptResult(Wire, kw_only=True):
     messages: list[PromptMessage]
     """The conversation to give to the model, oldest first."""
     meta: dict[str, Any] | None = None
+    """Metadata by key; keys that we do not know are kept."""
     description: str | None = None
     """Purpose of the prompt."""
 
@@ -1077,6 +866,7 @@ class Prompt(Wire, kw_only=True):
     arguments: list[PromptArgument] | None = None
     """The blanks to fill in; absent means that there are none."""
     meta: dict[str, Any] | None = None
+    """Metadata by key; keys that we do not know are kept."""
 
 
 class PromptArgument(Wire, kw_only=True):
@@ -1107,24 +897,7 @@ class PromptMessage(Wire, kw_only=True):
     """The message's one content block."""
 
 
-class PromptListChangedNotification(
-    Wire, tag_field="method", tag="notifications/prompts/list_changed", kw_only=True
-):
-    method: ClassVar[Literal["notifications/prompts/list_changed"]] = (
-        "notifications/prompts/list_changed"
-    )
-    jsonrpc: Literal["2.0"] = const("2.0")
-    params: NotificationParams | None = None
-
-
 # --- Tools ---
-
-
-class ListToolsRequest(Wire, tag_field="method", tag="tools/list", kw_only=True):
-    method: ClassVar[Literal["tools/list"]] = "tools/list"
-    jsonrpc: Literal["2.0"] = const("2.0")
-    id: RequestId
-    params: PaginatedRequestParams | None = None
 
 
 class ListToolsResult(Wire, kw_only=True):
@@ -1136,6 +909,7 @@ class ListToolsResult(Wire, kw_only=True):
     tools: list[Tool]
     """The items of this page; `next_cursor` says whether there are more."""
     meta: dict[str, Any] | None = None
+    """Metadata by key; keys that we do not know are kept."""
     next_cursor: str | None = None
     """Value to send as `cursor` for the following page; absent on the last one."""
 
@@ -1149,6 +923,7 @@ class CallToolResult(Wire, kw_only=True):
     content: list[ContentBlock]
     """The answer as blocks for a model to read; there may be none."""
     meta: dict[str, Any] | None = None
+    """Metadata by key; keys that we do not know are kept."""
     structured_content: dict[str, Any] | None = None
     """The answer as data: an object, from 2026-07-28 any JSON; as the output schema says."""
     is_error: bool | None = None
@@ -1164,6 +939,7 @@ class CallToolRequestParams(Wire, kw_only=True):
     name: str
     """The tool's name, as in `tools/list`."""
     meta: dict[str, Any] | None = None
+    """Metadata by key; keys that we do not know are kept."""
     task: TaskMetadata | None = None
     """Asks for a task in place of the result; only where the peer offers that."""
     arguments: dict[str, Any] | None = None
@@ -1174,26 +950,13 @@ class RawCallToolRequestParams(Wire, kw_only=True):
     """CallToolRequestParams with arguments left undecoded, for handlers with their own types."""
 
     name: str
+    """The tool's name, as in `tools/list`."""
     meta: dict[str, Any] | None = None
+    """Metadata by key; keys that we do not know are kept."""
     task: TaskMetadata | None = None
+    """Asks for a task in place of the result; only where the peer offers that."""
     arguments: Raw | UnsetType = UNSET
-
-
-class CallToolRequest(Wire, tag_field="method", tag="tools/call", kw_only=True):
-    method: ClassVar[Literal["tools/call"]] = "tools/call"
-    params: CallToolRequestParams
-    jsonrpc: Literal["2.0"] = const("2.0")
-    id: RequestId
-
-
-class ToolListChangedNotification(
-    Wire, tag_field="method", tag="notifications/tools/list_changed", kw_only=True
-):
-    method: ClassVar[Literal["notifications/tools/list_changed"]] = (
-        "notifications/tools/list_changed"
-    )
-    jsonrpc: Literal["2.0"] = const("2.0")
-    params: NotificationParams | None = None
+    """Values by parameter, as the tool's input schema wants them; absent means none."""
 
 
 class ToolAnnotations(Wire, kw_only=True):
@@ -1247,6 +1010,7 @@ class Tool(Wire, kw_only=True):
     annotations: ToolAnnotations | None = None
     """Hints on how it behaves, not to be trusted from just any server."""
     meta: dict[str, Any] | None = None
+    """Metadata by key; keys that we do not know are kept."""
 
 
 # --- Completion ---
@@ -1263,6 +1027,7 @@ class CompleteRequestParams(Wire, kw_only=True):
     argument: CompletionArgument
     """Name of the argument, and the text typed so far."""
     meta: dict[str, Any] | None = None
+    """Metadata by key; keys that we do not know are kept."""
     context: CompletionContext | None = None
     """Values already entered for the other arguments, by name."""
 
@@ -1289,13 +1054,6 @@ class CompletionContext(Wire, kw_only=True):
     """Values chosen already, by name."""
 
 
-class CompleteRequest(Wire, tag_field="method", tag="completion/complete", kw_only=True):
-    method: ClassVar[Literal["completion/complete"]] = "completion/complete"
-    params: CompleteRequestParams
-    jsonrpc: Literal["2.0"] = const("2.0")
-    id: RequestId
-
-
 class CompleteResult(Wire, kw_only=True):
     """The server's suggestions for an argument.
 
@@ -1305,6 +1063,7 @@ class CompleteResult(Wire, kw_only=True):
     completion: Completion
     """Values to offer, and whether there are more."""
     meta: dict[str, Any] | None = None
+    """Metadata by key; keys that we do not know are kept."""
 
 
 class Completion(Wire, kw_only=True):
@@ -1358,13 +1117,7 @@ class SetLevelRequestParams(Wire, kw_only=True):
     level: LoggingLevel
     """The least severe messages to send; more severe ones are sent as well."""
     meta: dict[str, Any] | None = None
-
-
-class SetLevelRequest(Wire, tag_field="method", tag="logging/setLevel", kw_only=True):
-    method: ClassVar[Literal["logging/setLevel"]] = "logging/setLevel"
-    params: SetLevelRequestParams
-    jsonrpc: Literal["2.0"] = const("2.0")
-    id: RequestId
+    """Metadata by key; keys that we do not know are kept."""
 
 
 class LoggingMessageNotificationParams(Wire, kw_only=True):
@@ -1379,16 +1132,9 @@ class LoggingMessageNotificationParams(Wire, kw_only=True):
     data: Any
     """The logged value, any JSON; it must not hold secrets."""
     meta: dict[str, Any] | None = None
+    """Metadata by key; keys that we do not know are kept."""
     logger: str | None = None
     """The part of the server that logs it."""
-
-
-class LoggingMessageNotification(
-    Wire, tag_field="method", tag="notifications/message", kw_only=True
-):
-    method: ClassVar[Literal["notifications/message"]] = "notifications/message"
-    params: LoggingMessageNotificationParams
-    jsonrpc: Literal["2.0"] = const("2.0")
 
 
 # --- Sampling ---
@@ -1406,6 +1152,7 @@ class CreateMessageRequestParams(Wire, kw_only=True):
     max_tokens: int
     """Longest answer, in tokens; the client may settle for a shorter one."""
     meta: dict[str, Any] | None = None
+    """Metadata by key; keys that we do not know are kept."""
     task: TaskMetadata | None = None
     """Asks for a task in place of the result; only where the peer offers that."""
     model_preferences: ModelPreferences | None = None
@@ -1440,13 +1187,6 @@ class ToolChoice(Wire, kw_only=True):
     """`auto` (meant if absent), `required` (at least one call) or `none`."""
 
 
-class CreateMessageRequest(Wire, tag_field="method", tag="sampling/createMessage", kw_only=True):
-    method: ClassVar[Literal["sampling/createMessage"]] = "sampling/createMessage"
-    params: CreateMessageRequestParams
-    jsonrpc: Literal["2.0"] = const("2.0")
-    id: RequestId
-
-
 class CreateMessageResult(Wire, kw_only=True):
     """The reply of the client's model.
 
@@ -1460,6 +1200,7 @@ class CreateMessageResult(Wire, kw_only=True):
     model: str
     """The model that the client chose, by the provider's name for it."""
     meta: dict[str, Any] | None = None
+    """Metadata by key; keys that we do not know are kept."""
     stop_reason: str | None = None
     """Reason that sampling ended, such as `endTurn` or `maxTokens`; absent if unknown."""
 
@@ -1475,6 +1216,7 @@ class SamplingMessage(Wire, kw_only=True):
     content: SamplingMessageContentBlock | list[SamplingMessageContentBlock]
     """The message: one block, from 2025-11-25 also a list of them."""
     meta: dict[str, Any] | None = None
+    """Metadata by key; keys that we do not know are kept."""
 
 
 class ToolUseContent(Wire, tag_field="type", tag="tool_use", kw_only=True):
@@ -1491,6 +1233,7 @@ class ToolUseContent(Wire, tag_field="type", tag="tool_use", kw_only=True):
     input: dict[str, Any]
     """The arguments, as the tool's input schema wants them."""
     meta: dict[str, Any] | None = None
+    """Metadata by key; keys that we do not know are kept."""
 
 
 class ToolResultContent(Wire, tag_field="type", tag="tool_result", kw_only=True):
@@ -1509,6 +1252,7 @@ class ToolResultContent(Wire, tag_field="type", tag="tool_result", kw_only=True)
     is_error: bool | None = None
     """True if the tool failed, and the content says how; absent means that it did not."""
     meta: dict[str, Any] | None = None
+    """Metadata by key; keys that we do not know are kept."""
 
 
 class ModelPreferences(Wire, kw_only=True):
@@ -1540,13 +1284,6 @@ class ModelHint(Wire, kw_only=True):
 # --- Roots ---
 
 
-class ListRootsRequest(Wire, tag_field="method", tag="roots/list", kw_only=True):
-    method: ClassVar[Literal["roots/list"]] = "roots/list"
-    jsonrpc: Literal["2.0"] = const("2.0")
-    id: RequestId
-    params: RequestParams | None = None
-
-
 class ListRootsResult(Wire, kw_only=True):
     """The directories and files that the client points the server to.
 
@@ -1556,6 +1293,7 @@ class ListRootsResult(Wire, kw_only=True):
     roots: list[Root]
     """All of them: this list has no pages."""
     meta: dict[str, Any] | None = None
+    """Metadata by key; keys that we do not know are kept."""
 
 
 class Root(Wire, kw_only=True):
@@ -1569,16 +1307,7 @@ class Root(Wire, kw_only=True):
     name: str | None = None
     """Display name for people."""
     meta: dict[str, Any] | None = None
-
-
-class RootsListChangedNotification(
-    Wire, tag_field="method", tag="notifications/roots/list_changed", kw_only=True
-):
-    method: ClassVar[Literal["notifications/roots/list_changed"]] = (
-        "notifications/roots/list_changed"
-    )
-    jsonrpc: Literal["2.0"] = const("2.0")
-    params: NotificationParams | None = None
+    """Metadata by key; keys that we do not know are kept."""
 
 
 # --- Elicitation ---
@@ -1596,6 +1325,7 @@ class ElicitRequestFormParams(Wire, ElicitRequestParamsArm, kw_only=True):
     requested_schema: ElicitationSchema
     """The fields of the form."""
     meta: dict[str, Any] | None = None
+    """Metadata by key; keys that we do not know are kept."""
     task: TaskMetadata | None = None
     """Asks for a task in place of the result; only where the peer offers that."""
     mode: Literal["form"] | None = None
@@ -1635,15 +1365,9 @@ class ElicitRequestURLParams(Wire, ElicitRequestParamsArm, kw_only=True):
     url: str
     """The page to open, once the user has seen the address and agreed."""
     meta: dict[str, Any] | None = None
+    """Metadata by key; keys that we do not know are kept."""
     task: TaskMetadata | None = None
     """Asks for a task in place of the result; only where the peer offers that."""
-
-
-class ElicitRequest(Wire, tag_field="method", tag="elicitation/create", kw_only=True):
-    method: ClassVar[Literal["elicitation/create"]] = "elicitation/create"
-    params: ElicitRequestParams
-    jsonrpc: Literal["2.0"] = const("2.0")
-    id: RequestId
 
 
 class StringSchema(Wire, PrimitiveSchemaDefinitionArm, kw_only=True):
@@ -1857,18 +1581,9 @@ class ElicitResult(Wire, kw_only=True):
     action: Literal["accept", "decline", "cancel"]
     """`accept`, `decline` (the user said no) or `cancel` (dismissed without a choice)."""
     meta: dict[str, Any] | None = None
+    """Metadata by key; keys that we do not know are kept."""
     content: dict[str, list[str] | str | int | float | bool] | None = None
     """The answers by key; only if a form was accepted."""
-
-
-class ElicitationCompleteNotification(
-    Wire, tag_field="method", tag="notifications/elicitation/complete", kw_only=True
-):
-    method: ClassVar[Literal["notifications/elicitation/complete"]] = (
-        "notifications/elicitation/complete"
-    )
-    params: ElicitationCompleteNotificationParams
-    jsonrpc: Literal["2.0"] = const("2.0")
 
 
 class ElicitationCompleteNotificationParams(Wire, kw_only=True):
@@ -1881,6 +1596,7 @@ class ElicitationCompleteNotificationParams(Wire, kw_only=True):
     elicitation_id: str
     """The one given with the page's address."""
     meta: dict[str, Any] | None = None
+    """Metadata by key; keys that we do not know are kept."""
 
 
 # --- Tasks ---
@@ -1894,6 +1610,7 @@ class TaskAugmentedRequestParams(Wire, kw_only=True):
     """
 
     meta: dict[str, Any] | None = None
+    """Metadata by key; keys that we do not know are kept."""
     task: TaskMetadata | None = None
     """Asks for a task in place of the result; only where the peer offers that."""
 
@@ -1949,13 +1666,7 @@ class CreateTaskResult(Wire, kw_only=True):
     task: Task
     """The created task; the outcome comes from `tasks/result`."""
     meta: dict[str, Any] | None = None
-
-
-class GetTaskRequest(Wire, tag_field="method", tag="tasks/get", kw_only=True):
-    method: ClassVar[Literal["tasks/get"]] = "tasks/get"
-    params: GetTaskRequestParams
-    jsonrpc: Literal["2.0"] = const("2.0")
-    id: RequestId
+    """Metadata by key; keys that we do not know are kept."""
 
 
 class GetTaskRequestParams(Wire, kw_only=True):
@@ -1967,6 +1678,7 @@ class GetTaskRequestParams(Wire, kw_only=True):
     task_id: str
     """Identifies the task; chosen by the peer that runs it."""
     meta: dict[str, Any] | None = None
+    """Metadata by key; keys that we do not know are kept."""
 
 
 class GetTaskResult(Wire, kw_only=True):
@@ -1986,17 +1698,11 @@ class GetTaskResult(Wire, kw_only=True):
     ttl: int | None
     """Lifetime after creation, in milliseconds; None means without limit."""
     meta: dict[str, Any] | None = None
+    """Metadata by key; keys that we do not know are kept."""
     status_message: str | None = None
     """Explanation of the state for people, such as the reason of a failure."""
     poll_interval: int | None = None
     """Suggested delay between status requests, in milliseconds."""
-
-
-class GetTaskPayloadRequest(Wire, tag_field="method", tag="tasks/result", kw_only=True):
-    method: ClassVar[Literal["tasks/result"]] = "tasks/result"
-    params: GetTaskPayloadRequestParams
-    jsonrpc: Literal["2.0"] = const("2.0")
-    id: RequestId
 
 
 class GetTaskPayloadRequestParams(Wire, kw_only=True):
@@ -2008,13 +1714,7 @@ class GetTaskPayloadRequestParams(Wire, kw_only=True):
     task_id: str
     """Identifies the task; chosen by the peer that runs it."""
     meta: dict[str, Any] | None = None
-
-
-class CancelTaskRequest(Wire, tag_field="method", tag="tasks/cancel", kw_only=True):
-    method: ClassVar[Literal["tasks/cancel"]] = "tasks/cancel"
-    params: CancelTaskRequestParams
-    jsonrpc: Literal["2.0"] = const("2.0")
-    id: RequestId
+    """Metadata by key; keys that we do not know are kept."""
 
 
 class CancelTaskRequestParams(Wire, kw_only=True):
@@ -2026,6 +1726,7 @@ class CancelTaskRequestParams(Wire, kw_only=True):
     task_id: str
     """Identifies the task; chosen by the peer that runs it."""
     meta: dict[str, Any] | None = None
+    """Metadata by key; keys that we do not know are kept."""
 
 
 class CancelTaskResult(Wire, kw_only=True):
@@ -2045,17 +1746,11 @@ class CancelTaskResult(Wire, kw_only=True):
     ttl: int | None
     """Lifetime after creation, in milliseconds; None means without limit."""
     meta: dict[str, Any] | None = None
+    """Metadata by key; keys that we do not know are kept."""
     status_message: str | None = None
     """Explanation of the state for people, such as the reason of a failure."""
     poll_interval: int | None = None
     """Suggested delay between status requests, in milliseconds."""
-
-
-class ListTasksRequest(Wire, tag_field="method", tag="tasks/list", kw_only=True):
-    method: ClassVar[Literal["tasks/list"]] = "tasks/list"
-    jsonrpc: Literal["2.0"] = const("2.0")
-    id: RequestId
-    params: PaginatedRequestParams | None = None
 
 
 class ListTasksResult(Wire, kw_only=True):
@@ -2067,6 +1762,7 @@ class ListTasksResult(Wire, kw_only=True):
     tasks: list[Task]
     """The items of this page; `next_cursor` says whether there are more."""
     meta: dict[str, Any] | None = None
+    """Metadata by key; keys that we do not know are kept."""
     next_cursor: str | None = None
     """Value to send as `cursor` for the following page; absent on the last one."""
 
@@ -2089,18 +1785,612 @@ class TaskStatusNotificationParams(Wire, kw_only=True):
     ttl: int | None
     """Lifetime after creation, in milliseconds; None means without limit."""
     meta: dict[str, Any] | None = None
+    """Metadata by key; keys that we do not know are kept."""
     status_message: str | None = None
     """Explanation of the state for people, such as the reason of a failure."""
     poll_interval: int | None = None
     """Suggested delay between status requests, in milliseconds."""
 
 
+# --- Whole messages ---
+# For type checkers and tests. The runtime does not use them: it reads the frame first, and then
+# params and results alone.
+
+
+class JSONRPCRequest(Wire, kw_only=True):
+    """The frame of a request, whatever its method.
+
+    Source: https://modelcontextprotocol.io/specification/2025-11-25/schema#jsonrpcrequest
+    """
+
+    method: str
+    """Name of the request or notification, such as `tools/call`."""
+    jsonrpc: Literal["2.0"] = const("2.0")
+    """Version of JSON-RPC, always `2.0`."""
+    id: RequestId
+    """Ties a response to its request; chosen by the request's sender."""
+    params: dict[str, Any] | None = None
+    """Arguments of the method."""
+
+
+class JSONRPCNotification(Wire, kw_only=True):
+    """The frame of a notification, whatever its method.
+
+    Source: https://modelcontextprotocol.io/specification/2025-11-25/schema#jsonrpcnotification
+    """
+
+    method: str
+    """Name of the request or notification, such as `tools/call`."""
+    jsonrpc: Literal["2.0"] = const("2.0")
+    """Version of JSON-RPC, always `2.0`."""
+    params: dict[str, Any] | None = None
+    """Arguments of the method."""
+
+
+class JSONRPCResultResponse(Wire, kw_only=True):
+    """The frame of a response to a request that succeeded.
+
+    Source: https://modelcontextprotocol.io/specification/2025-11-25/schema#jsonrpcresultresponse
+    """
+
+    jsonrpc: Literal["2.0"] = const("2.0")
+    """Version of JSON-RPC, always `2.0`."""
+    id: RequestId
+    """Ties a response to its request; chosen by the request's sender."""
+    result: Result
+    """Answer to the request; its type depends on the method."""
+
+
+class JSONRPCErrorResponse(Wire, kw_only=True):
+    """The frame of a response to a failed request; without `id` if that is unknown.
+
+    Source: https://modelcontextprotocol.io/specification/2025-11-25/schema#jsonrpcerrorresponse
+    """
+
+    jsonrpc: Literal["2.0"] = const("2.0")
+    """Version of JSON-RPC, always `2.0`."""
+    error: Error
+    """Code and description of the failure."""
+    id: RequestId | None = None
+    """Ties a response to its request; chosen by the request's sender."""
+
+
+class Request(Wire, kw_only=True):
+    """The base of messages with a response.
+
+    Source: https://modelcontextprotocol.io/specification/2025-11-25/schema#request
+    """
+
+    method: str
+    """Name of the request or notification, such as `tools/call`."""
+    params: dict[str, Any] | None = None
+    """Arguments of the method."""
+
+
+class Notification(Wire, kw_only=True):
+    """The base of messages without a response.
+
+    Source: https://modelcontextprotocol.io/specification/2025-11-25/schema#notification
+    """
+
+    method: str
+    """Name of the request or notification, such as `tools/call`."""
+    params: dict[str, Any] | None = None
+    """Arguments of the method."""
+
+
+class URLElicitationRequiredError(Wire, kw_only=True):
+    """The whole JSON-RPC response around a URLElicitationRequired.
+
+    Source:
+    https://modelcontextprotocol.io/specification/2025-11-25/schema#urlelicitationrequirederror
+    """
+
+    jsonrpc: Literal["2.0"] = const("2.0")
+    """Version of JSON-RPC, always `2.0`."""
+    error: URLElicitationRequired
+    """The web pages to visit first, in an error object."""
+    id: RequestId | None = None
+    """Ties a response to its request; chosen by the request's sender."""
+
+
+class InitializeRequest(Wire, tag_field="method", tag="initialize", kw_only=True):
+    """The request `initialize`, from client to server.
+
+    Source: https://modelcontextprotocol.io/specification/2025-11-25/schema#initializerequest
+    """
+
+    method: ClassVar[Literal["initialize"]] = "initialize"
+    params: InitializeRequestParams
+    """Arguments of the method."""
+    jsonrpc: Literal["2.0"] = const("2.0")
+    """Version of JSON-RPC, always `2.0`."""
+    id: RequestId
+    """Ties a response to its request; chosen by the request's sender."""
+
+
+class InitializedNotification(
+    Wire, tag_field="method", tag="notifications/initialized", kw_only=True
+):
+    """The notification `notifications/initialized`, from client to server.
+
+    Source:
+    https://modelcontextprotocol.io/specification/2025-11-25/schema#initializednotification
+    """
+
+    method: ClassVar[Literal["notifications/initialized"]] = "notifications/initialized"
+    jsonrpc: Literal["2.0"] = const("2.0")
+    """Version of JSON-RPC, always `2.0`."""
+    params: NotificationParams | None = None
+    """Arguments of the method."""
+
+
+class PingRequest(Wire, tag_field="method", tag="ping", kw_only=True):
+    """The request `ping`, from either side.
+
+    Source: https://modelcontextprotocol.io/specification/2025-11-25/schema#pingrequest
+    """
+
+    method: ClassVar[Literal["ping"]] = "ping"
+    jsonrpc: Literal["2.0"] = const("2.0")
+    """Version of JSON-RPC, always `2.0`."""
+    id: RequestId
+    """Ties a response to its request; chosen by the request's sender."""
+    params: RequestParams | None = None
+    """Arguments of the method."""
+
+
+class ProgressNotification(Wire, tag_field="method", tag="notifications/progress", kw_only=True):
+    """The notification `notifications/progress`, from either side.
+
+    Source: https://modelcontextprotocol.io/specification/2025-11-25/schema#progressnotification
+    """
+
+    method: ClassVar[Literal["notifications/progress"]] = "notifications/progress"
+    params: ProgressNotificationParams
+    """Arguments of the method."""
+    jsonrpc: Literal["2.0"] = const("2.0")
+    """Version of JSON-RPC, always `2.0`."""
+
+
+class CancelledNotification(Wire, tag_field="method", tag="notifications/cancelled", kw_only=True):
+    """The notification `notifications/cancelled`, from either side.
+
+    Source: https://modelcontextprotocol.io/specification/2025-11-25/schema#cancellednotification
+    """
+
+    method: ClassVar[Literal["notifications/cancelled"]] = "notifications/cancelled"
+    params: CancelledNotificationParams
+    """Arguments of the method."""
+    jsonrpc: Literal["2.0"] = const("2.0")
+    """Version of JSON-RPC, always `2.0`."""
+
+
+class PaginatedRequest(Wire, kw_only=True):
+    """The base of requests for one page of a list.
+
+    Source: https://modelcontextprotocol.io/specification/2025-11-25/schema#paginatedrequest
+    """
+
+    method: str
+    """Name of the request or notification, such as `tools/call`."""
+    jsonrpc: Literal["2.0"] = const("2.0")
+    """Version of JSON-RPC, always `2.0`."""
+    id: RequestId
+    """Ties a response to its request; chosen by the request's sender."""
+    params: PaginatedRequestParams | None = None
+    """Arguments of the method."""
+
+
+class ListResourcesRequest(Wire, tag_field="method", tag="resources/list", kw_only=True):
+    """The request `resources/list`, from client to server.
+
+    Source: https://modelcontextprotocol.io/specification/2025-11-25/schema#listresourcesrequest
+    """
+
+    method: ClassVar[Literal["resources/list"]] = "resources/list"
+    jsonrpc: Literal["2.0"] = const("2.0")
+    """Version of JSON-RPC, always `2.0`."""
+    id: RequestId
+    """Ties a response to its request; chosen by the request's sender."""
+    params: PaginatedRequestParams | None = None
+    """Arguments of the method."""
+
+
+class ListResourceTemplatesRequest(
+    Wire, tag_field="method", tag="resources/templates/list", kw_only=True
+):
+    """The request `resources/templates/list`, from client to server.
+
+    Source:
+    https://modelcontextprotocol.io/specification/2025-11-25/schema#listresourcetemplatesrequest
+    """
+
+    method: ClassVar[Literal["resources/templates/list"]] = "resources/templates/list"
+    jsonrpc: Literal["2.0"] = const("2.0")
+    """Version of JSON-RPC, always `2.0`."""
+    id: RequestId
+    """Ties a response to its request; chosen by the request's sender."""
+    params: PaginatedRequestParams | None = None
+    """Arguments of the method."""
+
+
+class ReadResourceRequest(Wire, tag_field="method", tag="resources/read", kw_only=True):
+    """The request `resources/read`, from client to server.
+
+    Source: https://modelcontextprotocol.io/specification/2025-11-25/schema#readresourcerequest
+    """
+
+    method: ClassVar[Literal["resources/read"]] = "resources/read"
+    params: ReadResourceRequestParams
+    """Arguments of the method."""
+    jsonrpc: Literal["2.0"] = const("2.0")
+    """Version of JSON-RPC, always `2.0`."""
+    id: RequestId
+    """Ties a response to its request; chosen by the request's sender."""
+
+
+class ResourceListChangedNotification(
+    Wire, tag_field="method", tag="notifications/resources/list_changed", kw_only=True
+):
+    """The notification `notifications/resources/list_changed`, from server to client.
+
+    Source:
+    https://modelcontextprotocol.io/specification/2025-11-25/schema#resourcelistchangednotification
+    """
+
+    method: ClassVar[Literal["notifications/resources/list_changed"]] = (
+        "notifications/resources/list_changed"
+    )
+    jsonrpc: Literal["2.0"] = const("2.0")
+    """Version of JSON-RPC, always `2.0`."""
+    params: NotificationParams | None = None
+    """Arguments of the method."""
+
+
+class SubscribeRequest(Wire, tag_field="method", tag="resources/subscribe", kw_only=True):
+    """The request `resources/subscribe`, from client to server.
+
+    Source: https://modelcontextprotocol.io/specification/2025-11-25/schema#subscriberequest
+    """
+
+    method: ClassVar[Literal["resources/subscribe"]] = "resources/subscribe"
+    params: SubscribeRequestParams
+    """Arguments of the method."""
+    jsonrpc: Literal["2.0"] = const("2.0")
+    """Version of JSON-RPC, always `2.0`."""
+    id: RequestId
+    """Ties a response to its request; chosen by the request's sender."""
+
+
+class UnsubscribeRequest(Wire, tag_field="method", tag="resources/unsubscribe", kw_only=True):
+    """The request `resources/unsubscribe`, from client to server.
+
+    Source: https://modelcontextprotocol.io/specification/2025-11-25/schema#unsubscriberequest
+    """
+
+    method: ClassVar[Literal["resources/unsubscribe"]] = "resources/unsubscribe"
+    params: UnsubscribeRequestParams
+    """Arguments of the method."""
+    jsonrpc: Literal["2.0"] = const("2.0")
+    """Version of JSON-RPC, always `2.0`."""
+    id: RequestId
+    """Ties a response to its request; chosen by the request's sender."""
+
+
+class ResourceUpdatedNotification(
+    Wire, tag_field="method", tag="notifications/resources/updated", kw_only=True
+):
+    """The notification `notifications/resources/updated`, from server to client.
+
+    Source:
+    https://modelcontextprotocol.io/specification/2025-11-25/schema#resourceupdatednotification
+    """
+
+    method: ClassVar[Literal["notifications/resources/updated"]] = "notifications/resources/updated"
+    params: ResourceUpdatedNotificationParams
+    """Arguments of the method."""
+    jsonrpc: Literal["2.0"] = const("2.0")
+    """Version of JSON-RPC, always `2.0`."""
+
+
+class ListPromptsRequest(Wire, tag_field="method", tag="prompts/list", kw_only=True):
+    """The request `prompts/list`, from client to server.
+
+    Source: https://modelcontextprotocol.io/specification/2025-11-25/schema#listpromptsrequest
+    """
+
+    method: ClassVar[Literal["prompts/list"]] = "prompts/list"
+    jsonrpc: Literal["2.0"] = const("2.0")
+    """Version of JSON-RPC, always `2.0`."""
+    id: RequestId
+    """Ties a response to its request; chosen by the request's sender."""
+    params: PaginatedRequestParams | None = None
+    """Arguments of the method."""
+
+
+class GetPromptRequest(Wire, tag_field="method", tag="prompts/get", kw_only=True):
+    """The request `prompts/get`, from client to server.
+
+    Source: https://modelcontextprotocol.io/specification/2025-11-25/schema#getpromptrequest
+    """
+
+    method: ClassVar[Literal["prompts/get"]] = "prompts/get"
+    params: GetPromptRequestParams
+    """Arguments of the method."""
+    jsonrpc: Literal["2.0"] = const("2.0")
+    """Version of JSON-RPC, always `2.0`."""
+    id: RequestId
+    """Ties a response to its request; chosen by the request's sender."""
+
+
+class PromptListChangedNotification(
+    Wire, tag_field="method", tag="notifications/prompts/list_changed", kw_only=True
+):
+    """The notification `notifications/prompts/list_changed`, from server to client.
+
+    Source:
+    https://modelcontextprotocol.io/specification/2025-11-25/schema#promptlistchangednotification
+    """
+
+    method: ClassVar[Literal["notifications/prompts/list_changed"]] = (
+        "notifications/prompts/list_changed"
+    )
+    jsonrpc: Literal["2.0"] = const("2.0")
+    """Version of JSON-RPC, always `2.0`."""
+    params: NotificationParams | None = None
+    """Arguments of the method."""
+
+
+class ListToolsRequest(Wire, tag_field="method", tag="tools/list", kw_only=True):
+    """The request `tools/list`, from client to server.
+
+    Source: https://modelcontextprotocol.io/specification/2025-11-25/schema#listtoolsrequest
+    """
+
+    method: ClassVar[Literal["tools/list"]] = "tools/list"
+    jsonrpc: Literal["2.0"] = const("2.0")
+    """Version of JSON-RPC, always `2.0`."""
+    id: RequestId
+    """Ties a response to its request; chosen by the request's sender."""
+    params: PaginatedRequestParams | None = None
+    """Arguments of the method."""
+
+
+class CallToolRequest(Wire, tag_field="method", tag="tools/call", kw_only=True):
+    """The request `tools/call`, from client to server.
+
+    Source: https://modelcontextprotocol.io/specification/2025-11-25/schema#calltoolrequest
+    """
+
+    method: ClassVar[Literal["tools/call"]] = "tools/call"
+    params: CallToolRequestParams
+    """Arguments of the method."""
+    jsonrpc: Literal["2.0"] = const("2.0")
+    """Version of JSON-RPC, always `2.0`."""
+    id: RequestId
+    """Ties a response to its request; chosen by the request's sender."""
+
+
+class ToolListChangedNotification(
+    Wire, tag_field="method", tag="notifications/tools/list_changed", kw_only=True
+):
+    """The notification `notifications/tools/list_changed`, from server to client.
+
+    Source:
+    https://modelcontextprotocol.io/specification/2025-11-25/schema#toollistchangednotification
+    """
+
+    method: ClassVar[Literal["notifications/tools/list_changed"]] = (
+        "notifications/tools/list_changed"
+    )
+    jsonrpc: Literal["2.0"] = const("2.0")
+    """Version of JSON-RPC, always `2.0`."""
+    params: NotificationParams | None = None
+    """Arguments of the method."""
+
+
+class CompleteRequest(Wire, tag_field="method", tag="completion/complete", kw_only=True):
+    """The request `completion/complete`, from client to server.
+
+    Source: https://modelcontextprotocol.io/specification/2025-11-25/schema#completerequest
+    """
+
+    method: ClassVar[Literal["completion/complete"]] = "completion/complete"
+    params: CompleteRequestParams
+    """Arguments of the method."""
+    jsonrpc: Literal["2.0"] = const("2.0")
+    """Version of JSON-RPC, always `2.0`."""
+    id: RequestId
+    """Ties a response to its request; chosen by the request's sender."""
+
+
+class SetLevelRequest(Wire, tag_field="method", tag="logging/setLevel", kw_only=True):
+    """The request `logging/setLevel`, from client to server.
+
+    Source: https://modelcontextprotocol.io/specification/2025-11-25/schema#setlevelrequest
+    """
+
+    method: ClassVar[Literal["logging/setLevel"]] = "logging/setLevel"
+    params: SetLevelRequestParams
+    """Arguments of the method."""
+    jsonrpc: Literal["2.0"] = const("2.0")
+    """Version of JSON-RPC, always `2.0`."""
+    id: RequestId
+    """Ties a response to its request; chosen by the request's sender."""
+
+
+class LoggingMessageNotification(
+    Wire, tag_field="method", tag="notifications/message", kw_only=True
+):
+    """The notification `notifications/message`, from server to client.
+
+    Source:
+    https://modelcontextprotocol.io/specification/2025-11-25/schema#loggingmessagenotification
+    """
+
+    method: ClassVar[Literal["notifications/message"]] = "notifications/message"
+    params: LoggingMessageNotificationParams
+    """Arguments of the method."""
+    jsonrpc: Literal["2.0"] = const("2.0")
+    """Version of JSON-RPC, always `2.0`."""
+
+
+class CreateMessageRequest(Wire, tag_field="method", tag="sampling/createMessage", kw_only=True):
+    """The request `sampling/createMessage`, from server to client.
+
+    Source: https://modelcontextprotocol.io/specification/2025-11-25/schema#createmessagerequest
+    """
+
+    method: ClassVar[Literal["sampling/createMessage"]] = "sampling/createMessage"
+    params: CreateMessageRequestParams
+    """Arguments of the method."""
+    jsonrpc: Literal["2.0"] = const("2.0")
+    """Version of JSON-RPC, always `2.0`."""
+    id: RequestId
+    """Ties a response to its request; chosen by the request's sender."""
+
+
+class ListRootsRequest(Wire, tag_field="method", tag="roots/list", kw_only=True):
+    """The request `roots/list`, from server to client.
+
+    Source: https://modelcontextprotocol.io/specification/2025-11-25/schema#listrootsrequest
+    """
+
+    method: ClassVar[Literal["roots/list"]] = "roots/list"
+    jsonrpc: Literal["2.0"] = const("2.0")
+    """Version of JSON-RPC, always `2.0`."""
+    id: RequestId
+    """Ties a response to its request; chosen by the request's sender."""
+    params: RequestParams | None = None
+    """Arguments of the method."""
+
+
+class RootsListChangedNotification(
+    Wire, tag_field="method", tag="notifications/roots/list_changed", kw_only=True
+):
+    """The notification `notifications/roots/list_changed`, from client to server.
+
+    Source:
+    https://modelcontextprotocol.io/specification/2025-11-25/schema#rootslistchangednotification
+    """
+
+    method: ClassVar[Literal["notifications/roots/list_changed"]] = (
+        "notifications/roots/list_changed"
+    )
+    jsonrpc: Literal["2.0"] = const("2.0")
+    """Version of JSON-RPC, always `2.0`."""
+    params: NotificationParams | None = None
+    """Arguments of the method."""
+
+
+class ElicitRequest(Wire, tag_field="method", tag="elicitation/create", kw_only=True):
+    """The request `elicitation/create`, from server to client.
+
+    Source: https://modelcontextprotocol.io/specification/2025-11-25/schema#elicitrequest
+    """
+
+    method: ClassVar[Literal["elicitation/create"]] = "elicitation/create"
+    params: ElicitRequestParams
+    """Arguments of the method."""
+    jsonrpc: Literal["2.0"] = const("2.0")
+    """Version of JSON-RPC, always `2.0`."""
+    id: RequestId
+    """Ties a response to its request; chosen by the request's sender."""
+
+
+class ElicitationCompleteNotification(
+    Wire, tag_field="method", tag="notifications/elicitation/complete", kw_only=True
+):
+    """The notification `notifications/elicitation/complete`, from server to client.
+
+    Source:
+    https://modelcontextprotocol.io/specification/2025-11-25/schema#elicitationcompletenotification
+    """
+
+    method: ClassVar[Literal["notifications/elicitation/complete"]] = (
+        "notifications/elicitation/complete"
+    )
+    params: ElicitationCompleteNotificationParams
+    """Arguments of the method."""
+    jsonrpc: Literal["2.0"] = const("2.0")
+    """Version of JSON-RPC, always `2.0`."""
+
+
+class GetTaskRequest(Wire, tag_field="method", tag="tasks/get", kw_only=True):
+    """The request `tasks/get`, from either side.
+
+    Source: https://modelcontextprotocol.io/specification/2025-11-25/schema#gettaskrequest
+    """
+
+    method: ClassVar[Literal["tasks/get"]] = "tasks/get"
+    params: GetTaskRequestParams
+    """Arguments of the method."""
+    jsonrpc: Literal["2.0"] = const("2.0")
+    """Version of JSON-RPC, always `2.0`."""
+    id: RequestId
+    """Ties a response to its request; chosen by the request's sender."""
+
+
+class GetTaskPayloadRequest(Wire, tag_field="method", tag="tasks/result", kw_only=True):
+    """The request `tasks/result`, from either side.
+
+    Source: https://modelcontextprotocol.io/specification/2025-11-25/schema#gettaskpayloadrequest
+    """
+
+    method: ClassVar[Literal["tasks/result"]] = "tasks/result"
+    params: GetTaskPayloadRequestParams
+    """Arguments of the method."""
+    jsonrpc: Literal["2.0"] = const("2.0")
+    """Version of JSON-RPC, always `2.0`."""
+    id: RequestId
+    """Ties a response to its request; chosen by the request's sender."""
+
+
+class CancelTaskRequest(Wire, tag_field="method", tag="tasks/cancel", kw_only=True):
+    """The request `tasks/cancel`, from either side.
+
+    Source: https://modelcontextprotocol.io/specification/2025-11-25/schema#canceltaskrequest
+    """
+
+    method: ClassVar[Literal["tasks/cancel"]] = "tasks/cancel"
+    params: CancelTaskRequestParams
+    """Arguments of the method."""
+    jsonrpc: Literal["2.0"] = const("2.0")
+    """Version of JSON-RPC, always `2.0`."""
+    id: RequestId
+    """Ties a response to its request; chosen by the request's sender."""
+
+
+class ListTasksRequest(Wire, tag_field="method", tag="tasks/list", kw_only=True):
+    """The request `tasks/list`, from either side.
+
+    Source: https://modelcontextprotocol.io/specification/2025-11-25/schema#listtasksrequest
+    """
+
+    method: ClassVar[Literal["tasks/list"]] = "tasks/list"
+    jsonrpc: Literal["2.0"] = const("2.0")
+    """Version of JSON-RPC, always `2.0`."""
+    id: RequestId
+    """Ties a response to its request; chosen by the request's sender."""
+    params: PaginatedRequestParams | None = None
+    """Arguments of the method."""
+
+
 class TaskStatusNotification(
     Wire, tag_field="method", tag="notifications/tasks/status", kw_only=True
 ):
+    """The notification `notifications/tasks/status`, from either side.
+
+    Source:
+    https://modelcontextprotocol.io/specification/2025-11-25/schema#taskstatusnotification
+    """
+
     method: ClassVar[Literal["notifications/tasks/status"]] = "notifications/tasks/status"
     params: TaskStatusNotificationParams
+    """Arguments of the method."""
     jsonrpc: Literal["2.0"] = const("2.0")
+    """Version of JSON-RPC, always `2.0`."""
 
 
 # --- Unions ---
@@ -2109,7 +2399,9 @@ if TYPE_CHECKING:
     JSONRPCMessage: TypeAlias = (
         JSONRPCRequest | JSONRPCNotification | JSONRPCResultResponse | JSONRPCErrorResponse
     )
+    """Anything that one peer may send to the other."""
     JSONRPCResponse: TypeAlias = JSONRPCResultResponse | JSONRPCErrorResponse
+    """The frame of a response; until 2025-06-18 that of a result alone."""
     EmptyResult: TypeAlias = Result
     """A result without data: the request succeeded."""
     ContentBlock: TypeAlias = (
@@ -2141,7 +2433,9 @@ if TYPE_CHECKING:
     SingleSelectEnumSchema: TypeAlias = (
         UntitledSingleSelectEnumSchema | TitledSingleSelectEnumSchema
     )
+    """A form field for one of a few values, with labels or without."""
     MultiSelectEnumSchema: TypeAlias = UntitledMultiSelectEnumSchema | TitledMultiSelectEnumSchema
+    """A form field for several of a few values, with labels or without."""
     EnumSchema: TypeAlias = (
         UntitledSingleSelectEnumSchema
         | TitledSingleSelectEnumSchema
@@ -2169,6 +2463,7 @@ if TYPE_CHECKING:
         | SetLevelRequest
         | CompleteRequest
     )
+    """Every request that a client may send."""
     ClientNotification: TypeAlias = (
         CancelledNotification
         | InitializedNotification
@@ -2176,6 +2471,7 @@ if TYPE_CHECKING:
         | TaskStatusNotification
         | RootsListChangedNotification
     )
+    """Every notification that a client may send."""
     ClientResult: TypeAlias = (
         Result
         | GetTaskResult
@@ -2186,6 +2482,7 @@ if TYPE_CHECKING:
         | ListRootsResult
         | ElicitResult
     )
+    """Every result that a client may respond with."""
     ServerRequest: TypeAlias = (
         PingRequest
         | GetTaskRequest
@@ -2196,6 +2493,7 @@ if TYPE_CHECKING:
         | ListRootsRequest
         | ElicitRequest
     )
+    """Every request that a server may send."""
     ServerNotification: TypeAlias = (
         CancelledNotification
         | ProgressNotification
@@ -2207,6 +2505,7 @@ if TYPE_CHECKING:
         | LoggingMessageNotification
         | ElicitationCompleteNotification
     )
+    """Every notification that a server may send."""
     ServerResult: TypeAlias = (
         Result
         | InitializeResult
@@ -2223,6 +2522,7 @@ if TYPE_CHECKING:
         | ListTasksResult
         | CompleteResult
     )
+    """Every result that a server may respond with."""
     AnyResourceContents: TypeAlias = TextResourceContents | BlobResourceContents
     """The contents of a resource: text, or bytes in base64."""
     CompletionReference: TypeAlias = PromptReference | ResourceTemplateReference

@@ -2,11 +2,82 @@
 # sha256 42218ae1c2c821f3acab496eb5ef048b38df7512d25372fb2b52fc4721e209c8
 """MCP 2026-07-28: its types, and PROFILE with its methods and facts.
 
+Names to begin with:
+
+    PROFILE                Methods, error codes and other facts of the revision.
+    Tool                   A function that the server offers to models, with the JSON Schema of its
+                           arguments.
+    CallToolRequestParams  Names the tool to run, and its arguments.
+    CallToolResult         The output of a tool, or its error.
+    TextContent            A piece of text, inline.
+    Resource               Data that the server offers to read, under a URI.
+    ReadResourceResult     The contents of a resource.
+    Prompt                 A template of messages that the server offers, with blanks to fill in.
+    GetPromptResult        A rendered prompt: messages for a model.
+    ServerCapabilities     Features that a server declares; an absent member is not supported.
+
+All names, by the sections of `types`:
+
+    Scalars and maps: JSONValue, JSONObject, JSONArray, MetaObject, ProgressToken, Cursor,
+      ResultType, RequestId, Role, LoggingLevel
+    Common types: RequestMetaObject, NotificationMetaObject, ResultMetaObject, RequestParams,
+      NotificationParams, Result, Icon, Icons, BaseMetadata, CacheableResult, Annotations
+    Errors: Error, ParseError, InvalidRequestError, MethodNotFoundError, InvalidParamsError,
+      InternalError, HeaderMismatch, UnsupportedProtocolVersion, UnsupportedProtocolVersionData,
+      MissingRequiredClientCapability, MissingRequiredClientCapabilityData
+    Discovery: DiscoverResult, Implementation
+    Capabilities: ClientCapabilities, ElicitationCapability, SamplingCapability, ServerCapabilities,
+      PromptsCapability, ResourcesCapability, ToolsCapability
+    Progress: ProgressNotificationParams
+    Cancellation: CancelledNotificationParams
+    Pagination: PaginatedRequestParams, PaginatedResult
+    Content: ResourceContents, TextResourceContents, BlobResourceContents, ResourceLink,
+      EmbeddedResource, TextContent, ImageContent, AudioContent
+    Resources: ListResourcesResult, ListResourceTemplatesResult, ResourceRequestParams,
+      ReadResourceRequestParams, ReadResourceResult, ResourceUpdatedNotificationParams, Resource,
+      ResourceTemplate
+    Prompts: ListPromptsResult, GetPromptRequestParams, GetPromptResult, Prompt, PromptArgument,
+      PromptMessage
+    Tools: ListToolsResult, CallToolResult, CallToolRequestParams, RawCallToolRequestParams,
+      ToolAnnotations, Tool
+    Completion: CompleteRequestParams, CompletionArgument, CompletionContext, CompleteResult,
+      Completion, ResourceTemplateReference, PromptReference
+    Logging: LoggingMessageNotificationParams
+    Multi round-trip: InputRequiredResult, InputResponseRequestParams
+    Sampling: CreateMessageRequestParams, ToolChoice, CreateMessageRequest, CreateMessageResult,
+      SamplingMessage, ToolUseContent, ToolResultContent, ModelPreferences, ModelHint
+    Roots: ListRootsRequest, ListRootsRequestParams, ListRootsResult, Root
+    Elicitation: ElicitRequestFormParams, ElicitationSchema, ElicitRequestURLParams, ElicitRequest,
+      StringSchema, NumberSchema, BooleanSchema, UntitledSingleSelectEnumSchema,
+      TitledSingleSelectEnumSchema, UntitledMultiSelectEnumSchema, UntitledEnumItems,
+      TitledMultiSelectEnumSchema, TitledEnumItems, EnumOption, LegacyTitledEnumSchema, ElicitResult
+    Subscriptions: SubscriptionFilter, SubscriptionsListenRequestParams,
+      SubscriptionsListenResultMetaObject, SubscriptionsListenResult,
+      SubscriptionsAcknowledgedNotificationParams
+    Whole messages: JSONRPCRequest, JSONRPCNotification, JSONRPCResultResponse,
+      JSONRPCErrorResponse, Request, Notification, HeaderMismatchError,
+      UnsupportedProtocolVersionError, MissingRequiredClientCapabilityError, DiscoverRequest,
+      DiscoverResultResponse, ProgressNotification, CancelledNotification, PaginatedRequest,
+      ListResourcesRequest, ListResourcesResultResponse, ListResourceTemplatesRequest,
+      ListResourceTemplatesResultResponse, ReadResourceRequest, ReadResourceResultResponse,
+      ResourceListChangedNotification, ResourceUpdatedNotification, ListPromptsRequest,
+      ListPromptsResultResponse, GetPromptRequest, GetPromptResultResponse,
+      PromptListChangedNotification, ListToolsRequest, ListToolsResultResponse,
+      CallToolResultResponse, CallToolRequest, ToolListChangedNotification, CompleteRequest,
+      CompleteResultResponse, LoggingMessageNotification, SubscriptionsListenRequest,
+      SubscriptionsListenResultResponse, SubscriptionsAcknowledgedNotification
+    Unions: JSONRPCMessage, JSONRPCResponse, EmptyResult, ContentBlock, InputRequest, InputResponse,
+      InputRequests, InputResponses, SamplingMessageContentBlock, ElicitRequestParams,
+      PrimitiveSchemaDefinition, SingleSelectEnumSchema, MultiSelectEnumSchema, EnumSchema,
+      ClientRequest, ClientNotification, ClientResult, ServerNotification, ServerResult,
+      AnyCallToolResult, AnyGetPromptResult, AnyReadResourceResult, AnyResourceContents,
+      CompletionReference
+
 Source: https://modelcontextprotocol.io/specification/2026-07-28
 """
 
 from mcp_wire.profile import ErrorCodes, Profile
-from mcp_wire.v2026_07_28 import methods
+from mcp_wire.v2026_07_28 import methods, untagged
 from mcp_wire.v2026_07_28.types import (
     Annotations,
     AnyCallToolResult,
@@ -453,3 +524,5 @@ PROFILE = Profile(
     related_task_key=None,
     model_immediate_response_key=None,
 )
+
+untagged.register()

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from mcp_wire.v2026_07_28 import methods, types
 
 if TYPE_CHECKING:
-    from mcp_wire.callers import OnProgress, Peer
+    from mcp_wire.peer_calls import OnProgress, Peer
 
 __all__ = ["ToClient", "ToServer"]
 

@@ -4,29 +4,24 @@
 
 Attributes are snake_case, keys on the wire as the specification has them; absent is None and stays
 off the wire, UNSET where JSON null is data. `meta` is `_meta`: metadata by key, kept whatever the
-keys. In each section required fields come before optional
-ones, otherwise in the specification's order; unions come last.
+keys. In each section required fields come before optional ones, otherwise in the specification's
+order; whole messages and unions come last.
 """
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, TypeAlias
 
-from msgspec import convert
-
 from mcp_wire.base import (
     UNSET,
-    Arm,
     Raw,
     UnknownContent,
     UnsetType,
+    UntaggedUnion,
     Wire,
     always,
-    arm_of,
-    arm_readers,
     const,
     field,
-    has,
 )
 
 # --- Scalars and maps ---
@@ -60,142 +55,28 @@ Deprecated: Log to stderr on stdio, or export telemetry with OpenTelemetry.
 # --- Untagged unions ---
 
 
-class InputResponseArm(Arm):
-    """Marker of InputResponse: picks the arm by the keys of the object."""
+class InputResponseArm(UntaggedUnion):
+    """Marker of InputResponse; `untagged.pick_arm` selects the arm."""
 
     __slots__ = ()
 
-    @staticmethod
-    def pick(value: dict[str, Any]) -> type[Wire]:
-        if "action" in value:
-            return ElicitResult
-        if "roots" in value:
-            return ListRootsResult
-        return CreateMessageResult
 
-
-class ElicitRequestParamsArm(Arm):
-    """Marker of ElicitRequestParams: picks the arm by the keys of the object."""
+class ElicitRequestParamsArm(UntaggedUnion):
+    """Marker of ElicitRequestParams; `untagged.pick_arm` selects the arm."""
 
     __slots__ = ()
 
-    @staticmethod
-    def pick(value: dict[str, Any]) -> type[Wire]:
-        if value.get("mode") == "url":
-            return ElicitRequestURLParams
-        return ElicitRequestFormParams
 
-
-class PrimitiveSchemaDefinitionArm(Arm):
-    """Marker of PrimitiveSchemaDefinition: picks the arm by the keys of the object."""
+class PrimitiveSchemaDefinitionArm(UntaggedUnion):
+    """Marker of PrimitiveSchemaDefinition; `untagged.pick_arm` selects the arm."""
 
     __slots__ = ()
 
-    @staticmethod
-    def pick(value: dict[str, Any]) -> type[Wire]:
-        if "oneOf" in value:
-            return TitledSingleSelectEnumSchema
-        if "enumNames" in value:
-            return LegacyTitledEnumSchema
-        if "enum" in value:
-            return UntitledSingleSelectEnumSchema
-        if has(value, "items", "anyOf"):
-            return TitledMultiSelectEnumSchema
-        if "items" in value:
-            return UntitledMultiSelectEnumSchema
-        if value.get("type") == "boolean":
-            return BooleanSchema
-        if value.get("type") == "number":
-            return NumberSchema
-        if value.get("type") == "integer":
-            return NumberSchema
-        return StringSchema
 
-
-class AnyResourceContentsArm(Arm):
-    """Marker of AnyResourceContents: picks the arm by the keys of the object."""
+class AnyResourceContentsArm(UntaggedUnion):
+    """Marker of AnyResourceContents; `untagged.pick_arm` selects the arm."""
 
     __slots__ = ()
-
-    @staticmethod
-    def pick(value: dict[str, Any]) -> type[Wire]:
-        if "text" in value:
-            return TextResourceContents
-        if "blob" in value:
-            return BlobResourceContents
-        raise ValueError("expected `text` or `blob`")
-
-
-def read_arm(kind: Any, value: Any) -> Any:
-    """Decode an untagged union of this module; an unrolled `arm_of`."""
-    try:
-        if kind is AnyResourceContentsArm:
-            if "text" in value:
-                return convert(value, TextResourceContents)
-            if "blob" in value:
-                return convert(value, BlobResourceContents)
-        elif kind is PrimitiveSchemaDefinitionArm:
-            if "oneOf" in value:
-                return convert(value, TitledSingleSelectEnumSchema)
-            if "enumNames" in value:
-                return convert(value, LegacyTitledEnumSchema)
-            if "enum" in value:
-                return convert(value, UntitledSingleSelectEnumSchema)
-            if has(value, "items", "anyOf"):
-                return convert(value, TitledMultiSelectEnumSchema)
-            if "items" in value:
-                return convert(value, UntitledMultiSelectEnumSchema)
-            if value.get("type") == "boolean":
-                return convert(value, BooleanSchema)
-            if value.get("type") == "number":
-                return convert(value, NumberSchema)
-            if value.get("type") == "integer":
-                return convert(value, NumberSchema)
-            return convert(value, StringSchema)
-        elif kind is ElicitRequestParamsArm:
-            if value.get("mode") == "url":
-                return convert(value, ElicitRequestURLParams)
-            return convert(value, ElicitRequestFormParams, dec_hook=read_arm)
-        elif kind is InputResponseArm:
-            if "action" in value:
-                return convert(value, ElicitResult)
-            if "roots" in value:
-                return convert(value, ListRootsResult)
-            return convert(value, CreateMessageResult, dec_hook=read_arm)
-    except (AttributeError, TypeError, ValueError):
-        pass  # `arm_of` reports the error with its path
-    return arm_of(kind, value)
-
-
-arm_readers[__name__] = read_arm
-
-
-# --- JSON-RPC ---
-
-
-class JSONRPCRequest(Wire, kw_only=True):
-    method: str
-    jsonrpc: Literal["2.0"] = const("2.0")
-    id: RequestId
-    params: dict[str, Any] | None = None
-
-
-class JSONRPCNotification(Wire, kw_only=True):
-    method: str
-    jsonrpc: Literal["2.0"] = const("2.0")
-    params: dict[str, Any] | None = None
-
-
-class JSONRPCResultResponse(Wire, kw_only=True):
-    jsonrpc: Literal["2.0"] = const("2.0")
-    id: RequestId
-    result: Result
-
-
-class JSONRPCErrorResponse(Wire, kw_only=True):
-    jsonrpc: Literal["2.0"] = const("2.0")
-    error: Error
-    id: RequestId | None = None
 
 
 # --- Common types ---
@@ -258,11 +139,7 @@ class RequestParams(Wire, kw_only=True):
     """
 
     meta: dict[str, Any]
-
-
-class Request(Wire, kw_only=True):
-    method: str
-    params: dict[str, Any] | None = None
+    """Metadata by key; keys that we do not know are kept."""
 
 
 class NotificationParams(Wire, kw_only=True):
@@ -272,11 +149,7 @@ class NotificationParams(Wire, kw_only=True):
     """
 
     meta: dict[str, Any] | None = None
-
-
-class Notification(Wire, kw_only=True):
-    method: str
-    params: dict[str, Any] | None = None
+    """Metadata by key; keys that we do not know are kept."""
 
 
 class Result(Wire, tag_field="resultType", tag="complete", kw_only=True):
@@ -287,6 +160,7 @@ class Result(Wire, tag_field="resultType", tag="complete", kw_only=True):
 
     result_type: ClassVar[Literal["complete"]] = "complete"
     meta: dict[str, Any] | None = None
+    """Metadata by key; keys that we do not know are kept."""
 
 
 class Icon(Wire, kw_only=True):
@@ -339,6 +213,7 @@ class CacheableResult(Wire, tag_field="resultType", tag="complete", kw_only=True
     cache_scope: Literal["public", "private"] = always("private")
     """Sharing of a cached copy: with anyone if `public`, the same credentials if `private`."""
     meta: dict[str, Any] | None = None
+    """Metadata by key; keys that we do not know are kept."""
 
 
 class Annotations(Wire, kw_only=True):
@@ -442,18 +317,6 @@ class InternalError(Wire, kw_only=True):
     """Whatever else the sender has to say, as any JSON."""
 
 
-class HeaderMismatchError(Wire, kw_only=True):
-    """The whole JSON-RPC response around a HeaderMismatch.
-
-    Source: https://modelcontextprotocol.io/specification/2026-07-28/schema#headermismatcherror
-    """
-
-    jsonrpc: Literal["2.0"] = const("2.0")
-    error: HeaderMismatch
-    """The error object."""
-    id: RequestId | None = None
-
-
 class HeaderMismatch(Wire, kw_only=True):
     """HTTP headers contradict the body, are missing or malformed (HTTP status 400).
 
@@ -466,19 +329,6 @@ class HeaderMismatch(Wire, kw_only=True):
     """Description of the mismatch in one short sentence."""
     data: Any | UnsetType = UNSET
     """Whatever else the server has to say, as any JSON."""
-
-
-class UnsupportedProtocolVersionError(Wire, kw_only=True):
-    """The whole JSON-RPC response around an UnsupportedProtocolVersion.
-
-    Source:
-    https://modelcontextprotocol.io/specification/2026-07-28/schema#unsupportedprotocolversionerror
-    """
-
-    jsonrpc: Literal["2.0"] = const("2.0")
-    error: UnsupportedProtocolVersion
-    """The requested and the supported revisions, in an error object."""
-    id: RequestId | None = None
 
 
 class UnsupportedProtocolVersion(Wire, kw_only=True):
@@ -507,19 +357,6 @@ class UnsupportedProtocolVersionData(Wire, kw_only=True):
     """The revisions that the server speaks, to try again with."""
     requested: str
     """The revision that the client asked for."""
-
-
-class MissingRequiredClientCapabilityError(Wire, kw_only=True):
-    """The whole JSON-RPC response around a MissingRequiredClientCapability.
-
-    Source:
-    https://modelcontextprotocol.io/specification/2026-07-28/schema#missingrequiredclientcapabilityerror
-    """
-
-    jsonrpc: Literal["2.0"] = const("2.0")
-    error: MissingRequiredClientCapability
-    """The missing capabilities, in an error object."""
-    id: RequestId | None = None
 
 
 class MissingRequiredClientCapability(Wire, kw_only=True):
@@ -551,13 +388,6 @@ class MissingRequiredClientCapabilityData(Wire, kw_only=True):
 # --- Discovery ---
 
 
-class DiscoverRequest(Wire, tag_field="method", tag="server/discover", kw_only=True):
-    method: ClassVar[Literal["server/discover"]] = "server/discover"
-    params: RequestParams
-    jsonrpc: Literal["2.0"] = const("2.0")
-    id: RequestId
-
-
 class DiscoverResult(Wire, tag_field="resultType", tag="complete", kw_only=True):
     """The server's revisions, capabilities and instructions.
 
@@ -574,14 +404,9 @@ class DiscoverResult(Wire, tag_field="resultType", tag="complete", kw_only=True)
     capabilities: ServerCapabilities
     """Features that the server declares; an absent member is not supported."""
     meta: dict[str, Any] | None = None
+    """Metadata by key; keys that we do not know are kept."""
     instructions: str | None = None
     """Advice for a model on using the server; often put into the system prompt."""
-
-
-class DiscoverResultResponse(Wire, kw_only=True):
-    jsonrpc: Literal["2.0"] = const("2.0")
-    id: RequestId
-    result: DiscoverResult
 
 
 class Implementation(Wire, kw_only=True):
@@ -727,16 +552,11 @@ class ProgressNotificationParams(Wire, kw_only=True):
     progress: int | float
     """Amount done, in any unit; it grows each time, and may be a fraction."""
     meta: dict[str, Any] | None = None
+    """Metadata by key; keys that we do not know are kept."""
     total: int | float | None = None
     """Amount to do, in the unit of `progress`; absent if unknown."""
     message: str | None = None
     """Description of the current step, for people."""
-
-
-class ProgressNotification(Wire, tag_field="method", tag="notifications/progress", kw_only=True):
-    method: ClassVar[Literal["notifications/progress"]] = "notifications/progress"
-    params: ProgressNotificationParams
-    jsonrpc: Literal["2.0"] = const("2.0")
 
 
 # --- Cancellation ---
@@ -752,14 +572,9 @@ class CancelledNotificationParams(Wire, kw_only=True):
     request_id: RequestId
     """The id of the request in flight."""
     meta: dict[str, Any] | None = None
+    """Metadata by key; keys that we do not know are kept."""
     reason: str | None = None
     """Explanation for a log or the user."""
-
-
-class CancelledNotification(Wire, tag_field="method", tag="notifications/cancelled", kw_only=True):
-    method: ClassVar[Literal["notifications/cancelled"]] = "notifications/cancelled"
-    params: CancelledNotificationParams
-    jsonrpc: Literal["2.0"] = const("2.0")
 
 
 # --- Pagination ---
@@ -773,15 +588,9 @@ class PaginatedRequestParams(Wire, kw_only=True):
     """
 
     meta: dict[str, Any]
+    """Metadata by key; keys that we do not know are kept."""
     cursor: str | None = None
     """Position from the previous page's `nextCursor`; absent means from the start."""
-
-
-class PaginatedRequest(Wire, kw_only=True):
-    method: str
-    params: PaginatedRequestParams
-    jsonrpc: Literal["2.0"] = const("2.0")
-    id: RequestId
 
 
 class PaginatedResult(Wire, tag_field="resultType", tag="complete", kw_only=True):
@@ -792,6 +601,7 @@ class PaginatedResult(Wire, tag_field="resultType", tag="complete", kw_only=True
 
     result_type: ClassVar[Literal["complete"]] = "complete"
     meta: dict[str, Any] | None = None
+    """Metadata by key; keys that we do not know are kept."""
     next_cursor: str | None = None
     """Value to send as `cursor` for the following page; absent on the last one."""
 
@@ -810,6 +620,7 @@ class ResourceContents(Wire, kw_only=True):
     mime_type: str | None = None
     """Media type, such as `text/plain`; absent if it is not known."""
     meta: dict[str, Any] | None = None
+    """Metadata by key; keys that we do not know are kept."""
 
 
 class TextResourceContents(Wire, AnyResourceContentsArm, kw_only=True):
@@ -825,6 +636,7 @@ class TextResourceContents(Wire, AnyResourceContentsArm, kw_only=True):
     mime_type: str | None = None
     """Media type, such as `text/plain`; absent if it is not known."""
     meta: dict[str, Any] | None = None
+    """Metadata by key; keys that we do not know are kept."""
 
 
 class BlobResourceContents(Wire, AnyResourceContentsArm, kw_only=True):
@@ -840,6 +652,7 @@ class BlobResourceContents(Wire, AnyResourceContentsArm, kw_only=True):
     mime_type: str | None = None
     """Media type, such as `text/plain`; absent if it is not known."""
     meta: dict[str, Any] | None = None
+    """Metadata by key; keys that we do not know are kept."""
 
 
 class ResourceLink(Wire, tag_field="type", tag="resource_link", kw_only=True):
@@ -866,6 +679,7 @@ class ResourceLink(Wire, tag_field="type", tag="resource_link", kw_only=True):
     size: int | None = None
     """Length in bytes, before any base64; absent if it is not known."""
     meta: dict[str, Any] | None = None
+    """Metadata by key; keys that we do not know are kept."""
 
 
 class EmbeddedResource(Wire, tag_field="type", tag="resource", kw_only=True):
@@ -880,6 +694,7 @@ class EmbeddedResource(Wire, tag_field="type", tag="resource", kw_only=True):
     annotations: Annotations | None = None
     """Hints to the host: who it is for, and how much it matters."""
     meta: dict[str, Any] | None = None
+    """Metadata by key; keys that we do not know are kept."""
 
 
 class TextContent(Wire, tag_field="type", tag="text", kw_only=True):
@@ -894,6 +709,7 @@ class TextContent(Wire, tag_field="type", tag="text", kw_only=True):
     annotations: Annotations | None = None
     """Hints to the host: who it is for, and how much it matters."""
     meta: dict[str, Any] | None = None
+    """Metadata by key; keys that we do not know are kept."""
 
 
 class ImageContent(Wire, tag_field="type", tag="image", kw_only=True):
@@ -910,6 +726,7 @@ class ImageContent(Wire, tag_field="type", tag="image", kw_only=True):
     annotations: Annotations | None = None
     """Hints to the host: who it is for, and how much it matters."""
     meta: dict[str, Any] | None = None
+    """Metadata by key; keys that we do not know are kept."""
 
 
 class AudioContent(Wire, tag_field="type", tag="audio", kw_only=True):
@@ -926,16 +743,10 @@ class AudioContent(Wire, tag_field="type", tag="audio", kw_only=True):
     annotations: Annotations | None = None
     """Hints to the host: who it is for, and how much it matters."""
     meta: dict[str, Any] | None = None
+    """Metadata by key; keys that we do not know are kept."""
 
 
 # --- Resources ---
-
-
-class ListResourcesRequest(Wire, tag_field="method", tag="resources/list", kw_only=True):
-    method: ClassVar[Literal["resources/list"]] = "resources/list"
-    params: PaginatedRequestParams
-    jsonrpc: Literal["2.0"] = const("2.0")
-    id: RequestId
 
 
 class ListResourcesResult(Wire, tag_field="resultType", tag="complete", kw_only=True):
@@ -952,23 +763,9 @@ class ListResourcesResult(Wire, tag_field="resultType", tag="complete", kw_only=
     resources: list[Resource]
     """The items of this page; a template's resources need not be among them."""
     meta: dict[str, Any] | None = None
+    """Metadata by key; keys that we do not know are kept."""
     next_cursor: str | None = None
     """Value to send as `cursor` for the following page; absent on the last one."""
-
-
-class ListResourcesResultResponse(Wire, kw_only=True):
-    jsonrpc: Literal["2.0"] = const("2.0")
-    id: RequestId
-    result: ListResourcesResult
-
-
-class ListResourceTemplatesRequest(
-    Wire, tag_field="method", tag="resources/templates/list", kw_only=True
-):
-    method: ClassVar[Literal["resources/templates/list"]] = "resources/templates/list"
-    params: PaginatedRequestParams
-    jsonrpc: Literal["2.0"] = const("2.0")
-    id: RequestId
 
 
 class ListResourceTemplatesResult(Wire, tag_field="resultType", tag="complete", kw_only=True):
@@ -986,14 +783,9 @@ class ListResourceTemplatesResult(Wire, tag_field="resultType", tag="complete", 
     resource_templates: list[ResourceTemplate]
     """The items of this page; `next_cursor` says whether there are more."""
     meta: dict[str, Any] | None = None
+    """Metadata by key; keys that we do not know are kept."""
     next_cursor: str | None = None
     """Value to send as `cursor` for the following page; absent on the last one."""
-
-
-class ListResourceTemplatesResultResponse(Wire, kw_only=True):
-    jsonrpc: Literal["2.0"] = const("2.0")
-    id: RequestId
-    result: ListResourceTemplatesResult
 
 
 class ResourceRequestParams(Wire, kw_only=True):
@@ -1003,6 +795,7 @@ class ResourceRequestParams(Wire, kw_only=True):
     """
 
     meta: dict[str, Any]
+    """Metadata by key; keys that we do not know are kept."""
     uri: str
     """Its address, with any scheme; the server decides what that means."""
 
@@ -1015,19 +808,13 @@ class ReadResourceRequestParams(Wire, kw_only=True):
     """
 
     meta: dict[str, Any]
+    """Metadata by key; keys that we do not know are kept."""
     uri: str
     """URI of the resource, with any scheme; the server interprets it."""
     input_responses: InputResponses | None = None
     """Responses to the `inputRequests` of an `input_required` result, by their keys."""
     request_state: str | None = None
     """The `requestState` of that result, unchanged; absent if it had none."""
-
-
-class ReadResourceRequest(Wire, tag_field="method", tag="resources/read", kw_only=True):
-    method: ClassVar[Literal["resources/read"]] = "resources/read"
-    params: ReadResourceRequestParams
-    jsonrpc: Literal["2.0"] = const("2.0")
-    id: RequestId
 
 
 class ReadResourceResult(Wire, tag_field="resultType", tag="complete", kw_only=True):
@@ -1044,22 +831,7 @@ class ReadResourceResult(Wire, tag_field="resultType", tag="complete", kw_only=T
     contents: list[AnyResourceContents]
     """The data: one entry, or one for each part."""
     meta: dict[str, Any] | None = None
-
-
-class ReadResourceResultResponse(Wire, kw_only=True):
-    jsonrpc: Literal["2.0"] = const("2.0")
-    id: RequestId
-    result: AnyReadResourceResult
-
-
-class ResourceListChangedNotification(
-    Wire, tag_field="method", tag="notifications/resources/list_changed", kw_only=True
-):
-    method: ClassVar[Literal["notifications/resources/list_changed"]] = (
-        "notifications/resources/list_changed"
-    )
-    jsonrpc: Literal["2.0"] = const("2.0")
-    params: NotificationParams | None = None
+    """Metadata by key; keys that we do not know are kept."""
 
 
 class ResourceUpdatedNotificationParams(Wire, kw_only=True):
@@ -1072,14 +844,7 @@ class ResourceUpdatedNotificationParams(Wire, kw_only=True):
     uri: str
     """The changed resource; it may be a part of the one subscribed to."""
     meta: dict[str, Any] | None = None
-
-
-class ResourceUpdatedNotification(
-    Wire, tag_field="method", tag="notifications/resources/updated", kw_only=True
-):
-    method: ClassVar[Literal["notifications/resources/updated"]] = "notifications/resources/updated"
-    params: ResourceUpdatedNotificationParams
-    jsonrpc: Literal["2.0"] = const("2.0")
+    """Metadata by key; keys that we do not know are kept."""
 
 
 class Resource(Wire, kw_only=True):
@@ -1105,6 +870,7 @@ class Resource(Wire, kw_only=True):
     size: int | None = None
     """Length in bytes, before any base64; absent if it is not known."""
     meta: dict[str, Any] | None = None
+    """Metadata by key; keys that we do not know are kept."""
 
 
 class ResourceTemplate(Wire, kw_only=True):
@@ -1128,16 +894,10 @@ class ResourceTemplate(Wire, kw_only=True):
     annotations: Annotations | None = None
     """Hints to the host: who it is for, and how much it matters."""
     meta: dict[str, Any] | None = None
+    """Metadata by key; keys that we do not know are kept."""
 
 
 # --- Prompts ---
-
-
-class ListPromptsRequest(Wire, tag_field="method", tag="prompts/list", kw_only=True):
-    method: ClassVar[Literal["prompts/list"]] = "prompts/list"
-    params: PaginatedRequestParams
-    jsonrpc: Literal["2.0"] = const("2.0")
-    id: RequestId
 
 
 class ListPromptsResult(Wire, tag_field="resultType", tag="complete", kw_only=True):
@@ -1154,14 +914,9 @@ class ListPromptsResult(Wire, tag_field="resultType", tag="complete", kw_only=Tr
     prompts: list[Prompt]
     """The items of this page; `next_cursor` says whether there are more."""
     meta: dict[str, Any] | None = None
+    """Metadata by key; keys that we do not know are kept."""
     next_cursor: str | None = None
     """Value to send as `cursor` for the following page; absent on the last one."""
-
-
-class ListPromptsResultResponse(Wire, kw_only=True):
-    jsonrpc: Literal["2.0"] = const("2.0")
-    id: RequestId
-    result: ListPromptsResult
 
 
 class GetPromptRequestParams(Wire, kw_only=True):
@@ -1172,6 +927,7 @@ class GetPromptRequestParams(Wire, kw_only=True):
     """
 
     meta: dict[str, Any]
+    """Metadata by key; keys that we do not know are kept."""
     name: str
     """The prompt's name, as in `prompts/list`."""
     input_responses: InputResponses | None = None
@@ -1180,13 +936,6 @@ class GetPromptRequestParams(Wire, kw_only=True):
     """The `requestState` of that result, unchanged; absent if it had none."""
     arguments: dict[str, str] | None = None
     """The text for each blank, by name; absent means none."""
-
-
-class GetPromptRequest(Wire, tag_field="method", tag="prompts/get", kw_only=True):
-    method: ClassVar[Literal["prompts/get"]] = "prompts/get"
-    params: GetPromptRequestParams
-    jsonrpc: Literal["2.0"] = const("2.0")
-    id: RequestId
 
 
 class GetPromptResult(Wire, tag_field="resultType", tag="complete", kw_only=True):
@@ -1199,14 +948,9 @@ class GetPromptResult(Wire, tag_field="resultType", tag="complete", kw_only=True
     messages: list[PromptMessage]
     """The conversation to give to the model, oldest first."""
     meta: dict[str, Any] | None = None
+    """Metadata by key; keys that we do not know are kept."""
     description: str | None = None
     """Purpose of the prompt."""
-
-
-class GetPromptResultResponse(Wire, kw_only=True):
-    jsonrpc: Literal["2.0"] = const("2.0")
-    id: RequestId
-    result: AnyGetPromptResult
 
 
 class Prompt(Wire, kw_only=True):
@@ -1226,6 +970,7 @@ class Prompt(Wire, kw_only=True):
     arguments: list[PromptArgument] | None = None
     """The blanks to fill in; absent means that there are none."""
     meta: dict[str, Any] | None = None
+    """Metadata by key; keys that we do not know are kept."""
 
 
 class PromptArgument(Wire, kw_only=True):
@@ -1256,24 +1001,7 @@ class PromptMessage(Wire, kw_only=True):
     """The message's one content block."""
 
 
-class PromptListChangedNotification(
-    Wire, tag_field="method", tag="notifications/prompts/list_changed", kw_only=True
-):
-    method: ClassVar[Literal["notifications/prompts/list_changed"]] = (
-        "notifications/prompts/list_changed"
-    )
-    jsonrpc: Literal["2.0"] = const("2.0")
-    params: NotificationParams | None = None
-
-
 # --- Tools ---
-
-
-class ListToolsRequest(Wire, tag_field="method", tag="tools/list", kw_only=True):
-    method: ClassVar[Literal["tools/list"]] = "tools/list"
-    params: PaginatedRequestParams
-    jsonrpc: Literal["2.0"] = const("2.0")
-    id: RequestId
 
 
 class ListToolsResult(Wire, tag_field="resultType", tag="complete", kw_only=True):
@@ -1290,14 +1018,9 @@ class ListToolsResult(Wire, tag_field="resultType", tag="complete", kw_only=True
     tools: list[Tool]
     """The items of this page; `next_cursor` says whether there are more."""
     meta: dict[str, Any] | None = None
+    """Metadata by key; keys that we do not know are kept."""
     next_cursor: str | None = None
     """Value to send as `cursor` for the following page; absent on the last one."""
-
-
-class ListToolsResultResponse(Wire, kw_only=True):
-    jsonrpc: Literal["2.0"] = const("2.0")
-    id: RequestId
-    result: ListToolsResult
 
 
 class CallToolResult(Wire, tag_field="resultType", tag="complete", kw_only=True):
@@ -1310,16 +1033,11 @@ class CallToolResult(Wire, tag_field="resultType", tag="complete", kw_only=True)
     content: list[ContentBlock]
     """The answer as blocks for a model to read; there may be none."""
     meta: dict[str, Any] | None = None
+    """Metadata by key; keys that we do not know are kept."""
     structured_content: Any | UnsetType = UNSET
     """The answer as data: an object, from 2026-07-28 any JSON; as the output schema says."""
     is_error: bool | None = None
     """True if the tool failed, and the content says how; absent means that it did not."""
-
-
-class CallToolResultResponse(Wire, kw_only=True):
-    jsonrpc: Literal["2.0"] = const("2.0")
-    id: RequestId
-    result: AnyCallToolResult
 
 
 class CallToolRequestParams(Wire, kw_only=True):
@@ -1329,6 +1047,7 @@ class CallToolRequestParams(Wire, kw_only=True):
     """
 
     meta: dict[str, Any]
+    """Metadata by key; keys that we do not know are kept."""
     name: str
     """The tool's name, as in `tools/list`."""
     input_responses: InputResponses | None = None
@@ -1343,27 +1062,15 @@ class RawCallToolRequestParams(Wire, kw_only=True):
     """CallToolRequestParams with arguments left undecoded, for handlers with their own types."""
 
     meta: dict[str, Any]
+    """Metadata by key; keys that we do not know are kept."""
     name: str
+    """The tool's name, as in `tools/list`."""
     input_responses: InputResponses | None = None
+    """Responses to the `inputRequests` of an `input_required` result, by their keys."""
     request_state: str | None = None
+    """The `requestState` of that result, unchanged; absent if it had none."""
     arguments: Raw | UnsetType = UNSET
-
-
-class CallToolRequest(Wire, tag_field="method", tag="tools/call", kw_only=True):
-    method: ClassVar[Literal["tools/call"]] = "tools/call"
-    params: CallToolRequestParams
-    jsonrpc: Literal["2.0"] = const("2.0")
-    id: RequestId
-
-
-class ToolListChangedNotification(
-    Wire, tag_field="method", tag="notifications/tools/list_changed", kw_only=True
-):
-    method: ClassVar[Literal["notifications/tools/list_changed"]] = (
-        "notifications/tools/list_changed"
-    )
-    jsonrpc: Literal["2.0"] = const("2.0")
-    params: NotificationParams | None = None
+    """Values by parameter, as the tool's input schema wants them; absent means none."""
 
 
 class ToolAnnotations(Wire, kw_only=True):
@@ -1405,6 +1112,7 @@ class Tool(Wire, kw_only=True):
     annotations: ToolAnnotations | None = None
     """Hints on how it behaves, not to be trusted from just any server."""
     meta: dict[str, Any] | None = None
+    """Metadata by key; keys that we do not know are kept."""
 
 
 # --- Completion ---
@@ -1417,6 +1125,7 @@ class CompleteRequestParams(Wire, kw_only=True):
     """
 
     meta: dict[str, Any]
+    """Metadata by key; keys that we do not know are kept."""
     ref: CompletionReference
     """The prompt or resource template that has the argument."""
     argument: CompletionArgument
@@ -1447,13 +1156,6 @@ class CompletionContext(Wire, kw_only=True):
     """Values chosen already, by name."""
 
 
-class CompleteRequest(Wire, tag_field="method", tag="completion/complete", kw_only=True):
-    method: ClassVar[Literal["completion/complete"]] = "completion/complete"
-    params: CompleteRequestParams
-    jsonrpc: Literal["2.0"] = const("2.0")
-    id: RequestId
-
-
 class CompleteResult(Wire, tag_field="resultType", tag="complete", kw_only=True):
     """The server's suggestions for an argument.
 
@@ -1464,6 +1166,7 @@ class CompleteResult(Wire, tag_field="resultType", tag="complete", kw_only=True)
     completion: Completion
     """Values to offer, and whether there are more."""
     meta: dict[str, Any] | None = None
+    """Metadata by key; keys that we do not know are kept."""
 
 
 class Completion(Wire, kw_only=True):
@@ -1478,12 +1181,6 @@ class Completion(Wire, kw_only=True):
     """Number of values, unsent ones included; absent if unknown."""
     has_more: bool | None = None
     """True if there are more values than were sent."""
-
-
-class CompleteResultResponse(Wire, kw_only=True):
-    jsonrpc: Literal["2.0"] = const("2.0")
-    id: RequestId
-    result: CompleteResult
 
 
 class ResourceTemplateReference(Wire, tag_field="type", tag="ref/resource", kw_only=True):
@@ -1528,21 +1225,9 @@ class LoggingMessageNotificationParams(Wire, kw_only=True):
     data: Any
     """The logged value, any JSON; it must not hold secrets."""
     meta: dict[str, Any] | None = None
+    """Metadata by key; keys that we do not know are kept."""
     logger: str | None = None
     """The part of the server that logs it."""
-
-
-class LoggingMessageNotification(
-    Wire, tag_field="method", tag="notifications/message", kw_only=True
-):
-    """Deprecated.
-
-    Log to stderr on stdio, or export telemetry with OpenTelemetry.
-    """
-
-    method: ClassVar[Literal["notifications/message"]] = "notifications/message"
-    params: LoggingMessageNotificationParams
-    jsonrpc: Literal["2.0"] = const("2.0")
 
 
 # --- Multi round-trip ---
@@ -1556,6 +1241,7 @@ class InputRequiredResult(Wire, tag_field="resultType", tag="input_required", kw
 
     result_type: ClassVar[Literal["input_required"]] = "input_required"
     meta: dict[str, Any] | None = None
+    """Metadata by key; keys that we do not know are kept."""
     input_requests: InputRequests | None = None
     """The questions, by key; absent means to send the request again without answers."""
     request_state: str | None = None
@@ -1570,6 +1256,7 @@ class InputResponseRequestParams(Wire, kw_only=True):
     """
 
     meta: dict[str, Any]
+    """Metadata by key; keys that we do not know are kept."""
     input_responses: InputResponses | None = None
     """Responses to the `inputRequests` of an `input_required` result, by their keys."""
     request_state: str | None = None
@@ -1627,13 +1314,16 @@ class ToolChoice(Wire, kw_only=True):
 
 
 class CreateMessageRequest(Wire, tag_field="method", tag="sampling/createMessage", kw_only=True):
-    """Deprecated.
+    """The request `sampling/createMessage`, as an entry of `inputRequests`.
 
-    Call a model provider's API from the server.
+    Deprecated: Call a model provider's API from the server.
+
+    Source: https://modelcontextprotocol.io/specification/2026-07-28/schema#createmessagerequest
     """
 
     method: ClassVar[Literal["sampling/createMessage"]] = "sampling/createMessage"
     params: CreateMessageRequestParams
+    """Arguments of the method."""
 
 
 class CreateMessageResult(Wire, InputResponseArm, kw_only=True):
@@ -1651,6 +1341,7 @@ class CreateMessageResult(Wire, InputResponseArm, kw_only=True):
     model: str
     """The model that the client chose, by the provider's name for it."""
     meta: dict[str, Any] | None = None
+    """Metadata by key; keys that we do not know are kept."""
     stop_reason: str | None = None
     """Reason that sampling ended, such as `endTurn` or `maxTokens`; absent if unknown."""
 
@@ -1668,6 +1359,7 @@ class SamplingMessage(Wire, kw_only=True):
     content: SamplingMessageContentBlock | list[SamplingMessageContentBlock]
     """The message: one block, from 2025-11-25 also a list of them."""
     meta: dict[str, Any] | None = None
+    """Metadata by key; keys that we do not know are kept."""
 
 
 class ToolUseContent(Wire, tag_field="type", tag="tool_use", kw_only=True):
@@ -1686,6 +1378,7 @@ class ToolUseContent(Wire, tag_field="type", tag="tool_use", kw_only=True):
     input: dict[str, Any]
     """The arguments, as the tool's input schema wants them."""
     meta: dict[str, Any] | None = None
+    """Metadata by key; keys that we do not know are kept."""
 
 
 class ToolResultContent(Wire, tag_field="type", tag="tool_result", kw_only=True):
@@ -1706,6 +1399,7 @@ class ToolResultContent(Wire, tag_field="type", tag="tool_result", kw_only=True)
     is_error: bool | None = None
     """True if the tool failed, and the content says how; absent means that it did not."""
     meta: dict[str, Any] | None = None
+    """Metadata by key; keys that we do not know are kept."""
 
 
 class ModelPreferences(Wire, kw_only=True):
@@ -1742,13 +1436,16 @@ class ModelHint(Wire, kw_only=True):
 
 
 class ListRootsRequest(Wire, tag_field="method", tag="roots/list", kw_only=True):
-    """Deprecated.
+    """The request `roots/list`, as an entry of `inputRequests`.
 
-    Take directories and files as tool arguments, resource URIs or server settings.
+    Deprecated: Take directories and files as tool arguments, resource URIs or server settings.
+
+    Source: https://modelcontextprotocol.io/specification/2026-07-28/schema#listrootsrequest
     """
 
     method: ClassVar[Literal["roots/list"]] = "roots/list"
     params: ListRootsRequestParams | None = None
+    """Arguments of the method."""
 
 
 class ListRootsRequestParams(Wire, kw_only=True):
@@ -1758,6 +1455,7 @@ class ListRootsRequestParams(Wire, kw_only=True):
     """
 
     meta: dict[str, Any] | None = None
+    """Metadata by key; keys that we do not know are kept."""
 
 
 class ListRootsResult(Wire, InputResponseArm, kw_only=True):
@@ -1785,6 +1483,7 @@ class Root(Wire, kw_only=True):
     name: str | None = None
     """Display name for people."""
     meta: dict[str, Any] | None = None
+    """Metadata by key; keys that we do not know are kept."""
 
 
 # --- Elicitation ---
@@ -1838,8 +1537,14 @@ class ElicitRequestURLParams(Wire, ElicitRequestParamsArm, kw_only=True):
 
 
 class ElicitRequest(Wire, tag_field="method", tag="elicitation/create", kw_only=True):
+    """The request `elicitation/create`, as an entry of `inputRequests`.
+
+    Source: https://modelcontextprotocol.io/specification/2026-07-28/schema#elicitrequest
+    """
+
     method: ClassVar[Literal["elicitation/create"]] = "elicitation/create"
     params: ElicitRequestParams
+    """Arguments of the method."""
 
 
 class StringSchema(Wire, PrimitiveSchemaDefinitionArm, kw_only=True):
@@ -2083,17 +1788,9 @@ class SubscriptionsListenRequestParams(Wire, kw_only=True):
     """
 
     meta: dict[str, Any]
+    """Metadata by key; keys that we do not know are kept."""
     notifications: SubscriptionFilter
     """The requested filter; other kinds are not sent."""
-
-
-class SubscriptionsListenRequest(
-    Wire, tag_field="method", tag="subscriptions/listen", kw_only=True
-):
-    method: ClassVar[Literal["subscriptions/listen"]] = "subscriptions/listen"
-    params: SubscriptionsListenRequestParams
-    jsonrpc: Literal["2.0"] = const("2.0")
-    id: RequestId
 
 
 class SubscriptionsListenResultMetaObject(Wire, kw_only=True):
@@ -2120,12 +1817,7 @@ class SubscriptionsListenResult(Wire, tag_field="resultType", tag="complete", kw
 
     result_type: ClassVar[Literal["complete"]] = "complete"
     meta: dict[str, Any]
-
-
-class SubscriptionsListenResultResponse(Wire, kw_only=True):
-    jsonrpc: Literal["2.0"] = const("2.0")
-    id: RequestId
-    result: SubscriptionsListenResult
+    """Metadata by key; keys that we do not know are kept."""
 
 
 class SubscriptionsAcknowledgedNotificationParams(Wire, kw_only=True):
@@ -2138,16 +1830,592 @@ class SubscriptionsAcknowledgedNotificationParams(Wire, kw_only=True):
     notifications: SubscriptionFilter
     """The granted filter: the requested kinds that the server supports."""
     meta: dict[str, Any] | None = None
+    """Metadata by key; keys that we do not know are kept."""
+
+
+# --- Whole messages ---
+# For type checkers and tests. The runtime does not use them: it reads the frame first, and then
+# params and results alone.
+
+
+class JSONRPCRequest(Wire, kw_only=True):
+    """The frame of a request, whatever its method.
+
+    Source: https://modelcontextprotocol.io/specification/2026-07-28/schema#jsonrpcrequest
+    """
+
+    method: str
+    """Name of the request or notification, such as `tools/call`."""
+    jsonrpc: Literal["2.0"] = const("2.0")
+    """Version of JSON-RPC, always `2.0`."""
+    id: RequestId
+    """Ties a response to its request; chosen by the request's sender."""
+    params: dict[str, Any] | None = None
+    """Arguments of the method."""
+
+
+class JSONRPCNotification(Wire, kw_only=True):
+    """The frame of a notification, whatever its method.
+
+    Source: https://modelcontextprotocol.io/specification/2026-07-28/schema#jsonrpcnotification
+    """
+
+    method: str
+    """Name of the request or notification, such as `tools/call`."""
+    jsonrpc: Literal["2.0"] = const("2.0")
+    """Version of JSON-RPC, always `2.0`."""
+    params: dict[str, Any] | None = None
+    """Arguments of the method."""
+
+
+class JSONRPCResultResponse(Wire, kw_only=True):
+    """The frame of a response to a request that succeeded.
+
+    Source: https://modelcontextprotocol.io/specification/2026-07-28/schema#jsonrpcresultresponse
+    """
+
+    jsonrpc: Literal["2.0"] = const("2.0")
+    """Version of JSON-RPC, always `2.0`."""
+    id: RequestId
+    """Ties a response to its request; chosen by the request's sender."""
+    result: Result
+    """Answer to the request; its type depends on the method."""
+
+
+class JSONRPCErrorResponse(Wire, kw_only=True):
+    """The frame of a response to a failed request; without `id` if that is unknown.
+
+    Source: https://modelcontextprotocol.io/specification/2026-07-28/schema#jsonrpcerrorresponse
+    """
+
+    jsonrpc: Literal["2.0"] = const("2.0")
+    """Version of JSON-RPC, always `2.0`."""
+    error: Error
+    """Code and description of the failure."""
+    id: RequestId | None = None
+    """Ties a response to its request; chosen by the request's sender."""
+
+
+class Request(Wire, kw_only=True):
+    """The base of messages with a response.
+
+    Source: https://modelcontextprotocol.io/specification/2026-07-28/schema#request
+    """
+
+    method: str
+    """Name of the request or notification, such as `tools/call`."""
+    params: dict[str, Any] | None = None
+    """Arguments of the method."""
+
+
+class Notification(Wire, kw_only=True):
+    """The base of messages without a response.
+
+    Source: https://modelcontextprotocol.io/specification/2026-07-28/schema#notification
+    """
+
+    method: str
+    """Name of the request or notification, such as `tools/call`."""
+    params: dict[str, Any] | None = None
+    """Arguments of the method."""
+
+
+class HeaderMismatchError(Wire, kw_only=True):
+    """The whole JSON-RPC response around a HeaderMismatch.
+
+    Source: https://modelcontextprotocol.io/specification/2026-07-28/schema#headermismatcherror
+    """
+
+    jsonrpc: Literal["2.0"] = const("2.0")
+    """Version of JSON-RPC, always `2.0`."""
+    error: HeaderMismatch
+    """The error object."""
+    id: RequestId | None = None
+    """Ties a response to its request; chosen by the request's sender."""
+
+
+class UnsupportedProtocolVersionError(Wire, kw_only=True):
+    """The whole JSON-RPC response around an UnsupportedProtocolVersion.
+
+    Source:
+    https://modelcontextprotocol.io/specification/2026-07-28/schema#unsupportedprotocolversionerror
+    """
+
+    jsonrpc: Literal["2.0"] = const("2.0")
+    """Version of JSON-RPC, always `2.0`."""
+    error: UnsupportedProtocolVersion
+    """The requested and the supported revisions, in an error object."""
+    id: RequestId | None = None
+    """Ties a response to its request; chosen by the request's sender."""
+
+
+class MissingRequiredClientCapabilityError(Wire, kw_only=True):
+    """The whole JSON-RPC response around a MissingRequiredClientCapability.
+
+    Source:
+    https://modelcontextprotocol.io/specification/2026-07-28/schema#missingrequiredclientcapabilityerror
+    """
+
+    jsonrpc: Literal["2.0"] = const("2.0")
+    """Version of JSON-RPC, always `2.0`."""
+    error: MissingRequiredClientCapability
+    """The missing capabilities, in an error object."""
+    id: RequestId | None = None
+    """Ties a response to its request; chosen by the request's sender."""
+
+
+class DiscoverRequest(Wire, tag_field="method", tag="server/discover", kw_only=True):
+    """The request `server/discover`, from client to server.
+
+    Source: https://modelcontextprotocol.io/specification/2026-07-28/schema#discoverrequest
+    """
+
+    method: ClassVar[Literal["server/discover"]] = "server/discover"
+    params: RequestParams
+    """Arguments of the method."""
+    jsonrpc: Literal["2.0"] = const("2.0")
+    """Version of JSON-RPC, always `2.0`."""
+    id: RequestId
+    """Ties a response to its request; chosen by the request's sender."""
+
+
+class DiscoverResultResponse(Wire, kw_only=True):
+    """The response with DiscoverResult.
+
+    Source:
+    https://modelcontextprotocol.io/specification/2026-07-28/schema#discoverresultresponse
+    """
+
+    jsonrpc: Literal["2.0"] = const("2.0")
+    """Version of JSON-RPC, always `2.0`."""
+    id: RequestId
+    """Ties a response to its request; chosen by the request's sender."""
+    result: DiscoverResult
+    """Answer to the request; its type depends on the method."""
+
+
+class ProgressNotification(Wire, tag_field="method", tag="notifications/progress", kw_only=True):
+    """The notification `notifications/progress`, from server to client.
+
+    Source: https://modelcontextprotocol.io/specification/2026-07-28/schema#progressnotification
+    """
+
+    method: ClassVar[Literal["notifications/progress"]] = "notifications/progress"
+    params: ProgressNotificationParams
+    """Arguments of the method."""
+    jsonrpc: Literal["2.0"] = const("2.0")
+    """Version of JSON-RPC, always `2.0`."""
+
+
+class CancelledNotification(Wire, tag_field="method", tag="notifications/cancelled", kw_only=True):
+    """The notification `notifications/cancelled`, from either side.
+
+    Source: https://modelcontextprotocol.io/specification/2026-07-28/schema#cancellednotification
+    """
+
+    method: ClassVar[Literal["notifications/cancelled"]] = "notifications/cancelled"
+    params: CancelledNotificationParams
+    """Arguments of the method."""
+    jsonrpc: Literal["2.0"] = const("2.0")
+    """Version of JSON-RPC, always `2.0`."""
+
+
+class PaginatedRequest(Wire, kw_only=True):
+    """The base of requests for one page of a list.
+
+    Source: https://modelcontextprotocol.io/specification/2026-07-28/schema#paginatedrequest
+    """
+
+    method: str
+    """Name of the request or notification, such as `tools/call`."""
+    params: PaginatedRequestParams
+    """Arguments of the method."""
+    jsonrpc: Literal["2.0"] = const("2.0")
+    """Version of JSON-RPC, always `2.0`."""
+    id: RequestId
+    """Ties a response to its request; chosen by the request's sender."""
+
+
+class ListResourcesRequest(Wire, tag_field="method", tag="resources/list", kw_only=True):
+    """The request `resources/list`, from client to server.
+
+    Source: https://modelcontextprotocol.io/specification/2026-07-28/schema#listresourcesrequest
+    """
+
+    method: ClassVar[Literal["resources/list"]] = "resources/list"
+    params: PaginatedRequestParams
+    """Arguments of the method."""
+    jsonrpc: Literal["2.0"] = const("2.0")
+    """Version of JSON-RPC, always `2.0`."""
+    id: RequestId
+    """Ties a response to its request; chosen by the request's sender."""
+
+
+class ListResourcesResultResponse(Wire, kw_only=True):
+    """The response with ListResourcesResult.
+
+    Source:
+    https://modelcontextprotocol.io/specification/2026-07-28/schema#listresourcesresultresponse
+    """
+
+    jsonrpc: Literal["2.0"] = const("2.0")
+    """Version of JSON-RPC, always `2.0`."""
+    id: RequestId
+    """Ties a response to its request; chosen by the request's sender."""
+    result: ListResourcesResult
+    """Answer to the request; its type depends on the method."""
+
+
+class ListResourceTemplatesRequest(
+    Wire, tag_field="method", tag="resources/templates/list", kw_only=True
+):
+    """The request `resources/templates/list`, from client to server.
+
+    Source:
+    https://modelcontextprotocol.io/specification/2026-07-28/schema#listresourcetemplatesrequest
+    """
+
+    method: ClassVar[Literal["resources/templates/list"]] = "resources/templates/list"
+    params: PaginatedRequestParams
+    """Arguments of the method."""
+    jsonrpc: Literal["2.0"] = const("2.0")
+    """Version of JSON-RPC, always `2.0`."""
+    id: RequestId
+    """Ties a response to its request; chosen by the request's sender."""
+
+
+class ListResourceTemplatesResultResponse(Wire, kw_only=True):
+    """The response with ListResourceTemplatesResult.
+
+    Source:
+    https://modelcontextprotocol.io/specification/2026-07-28/schema#listresourcetemplatesresultresponse
+    """
+
+    jsonrpc: Literal["2.0"] = const("2.0")
+    """Version of JSON-RPC, always `2.0`."""
+    id: RequestId
+    """Ties a response to its request; chosen by the request's sender."""
+    result: ListResourceTemplatesResult
+    """Answer to the request; its type depends on the method."""
+
+
+class ReadResourceRequest(Wire, tag_field="method", tag="resources/read", kw_only=True):
+    """The request `resources/read`, from client to server.
+
+    Source: https://modelcontextprotocol.io/specification/2026-07-28/schema#readresourcerequest
+    """
+
+    method: ClassVar[Literal["resources/read"]] = "resources/read"
+    params: ReadResourceRequestParams
+    """Arguments of the method."""
+    jsonrpc: Literal["2.0"] = const("2.0")
+    """Version of JSON-RPC, always `2.0`."""
+    id: RequestId
+    """Ties a response to its request; chosen by the request's sender."""
+
+
+class ReadResourceResultResponse(Wire, kw_only=True):
+    """The response with ReadResourceResult.
+
+    Source:
+    https://modelcontextprotocol.io/specification/2026-07-28/schema#readresourceresultresponse
+    """
+
+    jsonrpc: Literal["2.0"] = const("2.0")
+    """Version of JSON-RPC, always `2.0`."""
+    id: RequestId
+    """Ties a response to its request; chosen by the request's sender."""
+    result: AnyReadResourceResult
+    """Answer to the request; its type depends on the method."""
+
+
+class ResourceListChangedNotification(
+    Wire, tag_field="method", tag="notifications/resources/list_changed", kw_only=True
+):
+    """The notification `notifications/resources/list_changed`, from server to client.
+
+    Source:
+    https://modelcontextprotocol.io/specification/2026-07-28/schema#resourcelistchangednotification
+    """
+
+    method: ClassVar[Literal["notifications/resources/list_changed"]] = (
+        "notifications/resources/list_changed"
+    )
+    jsonrpc: Literal["2.0"] = const("2.0")
+    """Version of JSON-RPC, always `2.0`."""
+    params: NotificationParams | None = None
+    """Arguments of the method."""
+
+
+class ResourceUpdatedNotification(
+    Wire, tag_field="method", tag="notifications/resources/updated", kw_only=True
+):
+    """The notification `notifications/resources/updated`, from server to client.
+
+    Source:
+    https://modelcontextprotocol.io/specification/2026-07-28/schema#resourceupdatednotification
+    """
+
+    method: ClassVar[Literal["notifications/resources/updated"]] = "notifications/resources/updated"
+    params: ResourceUpdatedNotificationParams
+    """Arguments of the method."""
+    jsonrpc: Literal["2.0"] = const("2.0")
+    """Version of JSON-RPC, always `2.0`."""
+
+
+class ListPromptsRequest(Wire, tag_field="method", tag="prompts/list", kw_only=True):
+    """The request `prompts/list`, from client to server.
+
+    Source: https://modelcontextprotocol.io/specification/2026-07-28/schema#listpromptsrequest
+    """
+
+    method: ClassVar[Literal["prompts/list"]] = "prompts/list"
+    params: PaginatedRequestParams
+    """Arguments of the method."""
+    jsonrpc: Literal["2.0"] = const("2.0")
+    """Version of JSON-RPC, always `2.0`."""
+    id: RequestId
+    """Ties a response to its request; chosen by the request's sender."""
+
+
+class ListPromptsResultResponse(Wire, kw_only=True):
+    """The response with ListPromptsResult.
+
+    Source:
+    https://modelcontextprotocol.io/specification/2026-07-28/schema#listpromptsresultresponse
+    """
+
+    jsonrpc: Literal["2.0"] = const("2.0")
+    """Version of JSON-RPC, always `2.0`."""
+    id: RequestId
+    """Ties a response to its request; chosen by the request's sender."""
+    result: ListPromptsResult
+    """Answer to the request; its type depends on the method."""
+
+
+class GetPromptRequest(Wire, tag_field="method", tag="prompts/get", kw_only=True):
+    """The request `prompts/get`, from client to server.
+
+    Source: https://modelcontextprotocol.io/specification/2026-07-28/schema#getpromptrequest
+    """
+
+    method: ClassVar[Literal["prompts/get"]] = "prompts/get"
+    params: GetPromptRequestParams
+    """Arguments of the method."""
+    jsonrpc: Literal["2.0"] = const("2.0")
+    """Version of JSON-RPC, always `2.0`."""
+    id: RequestId
+    """Ties a response to its request; chosen by the request's sender."""
+
+
+class GetPromptResultResponse(Wire, kw_only=True):
+    """The response with GetPromptResult.
+
+    Source:
+    https://modelcontextprotocol.io/specification/2026-07-28/schema#getpromptresultresponse
+    """
+
+    jsonrpc: Literal["2.0"] = const("2.0")
+    """Version of JSON-RPC, always `2.0`."""
+    id: RequestId
+    """Ties a response to its request; chosen by the request's sender."""
+    result: AnyGetPromptResult
+    """Answer to the request; its type depends on the method."""
+
+
+class PromptListChangedNotification(
+    Wire, tag_field="method", tag="notifications/prompts/list_changed", kw_only=True
+):
+    """The notification `notifications/prompts/list_changed`, from server to client.
+
+    Source:
+    https://modelcontextprotocol.io/specification/2026-07-28/schema#promptlistchangednotification
+    """
+
+    method: ClassVar[Literal["notifications/prompts/list_changed"]] = (
+        "notifications/prompts/list_changed"
+    )
+    jsonrpc: Literal["2.0"] = const("2.0")
+    """Version of JSON-RPC, always `2.0`."""
+    params: NotificationParams | None = None
+    """Arguments of the method."""
+
+
+class ListToolsRequest(Wire, tag_field="method", tag="tools/list", kw_only=True):
+    """The request `tools/list`, from client to server.
+
+    Source: https://modelcontextprotocol.io/specification/2026-07-28/schema#listtoolsrequest
+    """
+
+    method: ClassVar[Literal["tools/list"]] = "tools/list"
+    params: PaginatedRequestParams
+    """Arguments of the method."""
+    jsonrpc: Literal["2.0"] = const("2.0")
+    """Version of JSON-RPC, always `2.0`."""
+    id: RequestId
+    """Ties a response to its request; chosen by the request's sender."""
+
+
+class ListToolsResultResponse(Wire, kw_only=True):
+    """The response with ListToolsResult.
+
+    Source:
+    https://modelcontextprotocol.io/specification/2026-07-28/schema#listtoolsresultresponse
+    """
+
+    jsonrpc: Literal["2.0"] = const("2.0")
+    """Version of JSON-RPC, always `2.0`."""
+    id: RequestId
+    """Ties a response to its request; chosen by the request's sender."""
+    result: ListToolsResult
+    """Answer to the request; its type depends on the method."""
+
+
+class CallToolResultResponse(Wire, kw_only=True):
+    """The response with CallToolResult.
+
+    Source:
+    https://modelcontextprotocol.io/specification/2026-07-28/schema#calltoolresultresponse
+    """
+
+    jsonrpc: Literal["2.0"] = const("2.0")
+    """Version of JSON-RPC, always `2.0`."""
+    id: RequestId
+    """Ties a response to its request; chosen by the request's sender."""
+    result: AnyCallToolResult
+    """Answer to the request; its type depends on the method."""
+
+
+class CallToolRequest(Wire, tag_field="method", tag="tools/call", kw_only=True):
+    """The request `tools/call`, from client to server.
+
+    Source: https://modelcontextprotocol.io/specification/2026-07-28/schema#calltoolrequest
+    """
+
+    method: ClassVar[Literal["tools/call"]] = "tools/call"
+    params: CallToolRequestParams
+    """Arguments of the method."""
+    jsonrpc: Literal["2.0"] = const("2.0")
+    """Version of JSON-RPC, always `2.0`."""
+    id: RequestId
+    """Ties a response to its request; chosen by the request's sender."""
+
+
+class ToolListChangedNotification(
+    Wire, tag_field="method", tag="notifications/tools/list_changed", kw_only=True
+):
+    """The notification `notifications/tools/list_changed`, from server to client.
+
+    Source:
+    https://modelcontextprotocol.io/specification/2026-07-28/schema#toollistchangednotification
+    """
+
+    method: ClassVar[Literal["notifications/tools/list_changed"]] = (
+        "notifications/tools/list_changed"
+    )
+    jsonrpc: Literal["2.0"] = const("2.0")
+    """Version of JSON-RPC, always `2.0`."""
+    params: NotificationParams | None = None
+    """Arguments of the method."""
+
+
+class CompleteRequest(Wire, tag_field="method", tag="completion/complete", kw_only=True):
+    """The request `completion/complete`, from client to server.
+
+    Source: https://modelcontextprotocol.io/specification/2026-07-28/schema#completerequest
+    """
+
+    method: ClassVar[Literal["completion/complete"]] = "completion/complete"
+    params: CompleteRequestParams
+    """Arguments of the method."""
+    jsonrpc: Literal["2.0"] = const("2.0")
+    """Version of JSON-RPC, always `2.0`."""
+    id: RequestId
+    """Ties a response to its request; chosen by the request's sender."""
+
+
+class CompleteResultResponse(Wire, kw_only=True):
+    """The response with CompleteResult.
+
+    Source:
+    https://modelcontextprotocol.io/specification/2026-07-28/schema#completeresultresponse
+    """
+
+    jsonrpc: Literal["2.0"] = const("2.0")
+    """Version of JSON-RPC, always `2.0`."""
+    id: RequestId
+    """Ties a response to its request; chosen by the request's sender."""
+    result: CompleteResult
+    """Answer to the request; its type depends on the method."""
+
+
+class LoggingMessageNotification(
+    Wire, tag_field="method", tag="notifications/message", kw_only=True
+):
+    """The notification `notifications/message`, from server to client.
+
+    Deprecated: Log to stderr on stdio, or export telemetry with OpenTelemetry.
+
+    Source:
+    https://modelcontextprotocol.io/specification/2026-07-28/schema#loggingmessagenotification
+    """
+
+    method: ClassVar[Literal["notifications/message"]] = "notifications/message"
+    params: LoggingMessageNotificationParams
+    """Arguments of the method."""
+    jsonrpc: Literal["2.0"] = const("2.0")
+    """Version of JSON-RPC, always `2.0`."""
+
+
+class SubscriptionsListenRequest(
+    Wire, tag_field="method", tag="subscriptions/listen", kw_only=True
+):
+    """The request `subscriptions/listen`, from client to server.
+
+    Source:
+    https://modelcontextprotocol.io/specification/2026-07-28/schema#subscriptionslistenrequest
+    """
+
+    method: ClassVar[Literal["subscriptions/listen"]] = "subscriptions/listen"
+    params: SubscriptionsListenRequestParams
+    """Arguments of the method."""
+    jsonrpc: Literal["2.0"] = const("2.0")
+    """Version of JSON-RPC, always `2.0`."""
+    id: RequestId
+    """Ties a response to its request; chosen by the request's sender."""
+
+
+class SubscriptionsListenResultResponse(Wire, kw_only=True):
+    """The response with SubscriptionsListenResult.
+
+    Source:
+    https://modelcontextprotocol.io/specification/2026-07-28/schema#subscriptionslistenresultresponse
+    """
+
+    jsonrpc: Literal["2.0"] = const("2.0")
+    """Version of JSON-RPC, always `2.0`."""
+    id: RequestId
+    """Ties a response to its request; chosen by the request's sender."""
+    result: SubscriptionsListenResult
+    """Answer to the request; its type depends on the method."""
 
 
 class SubscriptionsAcknowledgedNotification(
     Wire, tag_field="method", tag="notifications/subscriptions/acknowledged", kw_only=True
 ):
+    """The notification `notifications/subscriptions/acknowledged`, from server to client.
+
+    Source:
+    https://modelcontextprotocol.io/specification/2026-07-28/schema#subscriptionsacknowledgednotification
+    """
+
     method: ClassVar[Literal["notifications/subscriptions/acknowledged"]] = (
         "notifications/subscriptions/acknowledged"
     )
     params: SubscriptionsAcknowledgedNotificationParams
+    """Arguments of the method."""
     jsonrpc: Literal["2.0"] = const("2.0")
+    """Version of JSON-RPC, always `2.0`."""
 
 
 # --- Unions ---
@@ -2156,7 +2424,9 @@ if TYPE_CHECKING:
     JSONRPCMessage: TypeAlias = (
         JSONRPCRequest | JSONRPCNotification | JSONRPCResultResponse | JSONRPCErrorResponse
     )
+    """Anything that one peer may send to the other."""
     JSONRPCResponse: TypeAlias = JSONRPCResultResponse | JSONRPCErrorResponse
+    """The frame of a response; until 2025-06-18 that of a result alone."""
     EmptyResult: TypeAlias = Result
     """A result without data: the request succeeded."""
     ContentBlock: TypeAlias = (
@@ -2199,7 +2469,9 @@ if TYPE_CHECKING:
     SingleSelectEnumSchema: TypeAlias = (
         UntitledSingleSelectEnumSchema | TitledSingleSelectEnumSchema
     )
+    """A form field for one of a few values, with labels or without."""
     MultiSelectEnumSchema: TypeAlias = UntitledMultiSelectEnumSchema | TitledMultiSelectEnumSchema
+    """A form field for several of a few values, with labels or without."""
     EnumSchema: TypeAlias = (
         UntitledSingleSelectEnumSchema
         | TitledSingleSelectEnumSchema
@@ -2220,8 +2492,11 @@ if TYPE_CHECKING:
         | CallToolRequest
         | CompleteRequest
     )
+    """Every request that a client may send."""
     ClientNotification: TypeAlias = CancelledNotification
+    """Every notification that a client may send."""
     ClientResult: TypeAlias = Result
+    """Every result that a client may respond with."""
     ServerNotification: TypeAlias = (
         CancelledNotification
         | ProgressNotification
@@ -2232,6 +2507,7 @@ if TYPE_CHECKING:
         | ToolListChangedNotification
         | LoggingMessageNotification
     )
+    """Every notification that a server may send."""
     ServerResult: TypeAlias = (
         Result
         | InputRequiredResult
@@ -2246,6 +2522,7 @@ if TYPE_CHECKING:
         | CallToolResult
         | CompleteResult
     )
+    """Every result that a server may respond with."""
     AnyCallToolResult: TypeAlias = InputRequiredResult | CallToolResult
     """The result of `tools/call`: the tool's result, or input requests."""
     AnyGetPromptResult: TypeAlias = InputRequiredResult | GetPromptResult

@@ -9,18 +9,11 @@ import typer
 from mcp_gen.cli.console.output import console, fail, plain_table, plain_text, print_json
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from mcp_wire.changes import Change, Effect
+    from mcp_wire.changes import Change
 
 __all__ = ["diff"]
 
-_STYLES: dict[Effect, str] = {
-    "breaks both": "bold red",
-    "breaks senders": "red",
-    "breaks receivers": "yellow",
-    "additive": "green",
-}
+_STYLES = ("bold red", "red", "yellow", "green", "dim")
 
 
 def diff(
@@ -30,21 +23,28 @@ def diff(
     as_markdown: Annotated[
         bool, typer.Option("--markdown", help="Print Markdown for a page or a pull request.")
     ] = False,
+    every: Annotated[
+        bool, typer.Option("--all", help="List what changes in the schema's text alone, too.")
+    ] = False,
 ) -> None:
     """List the changes from revision A to B, grouped by whom they break.
 
     A may be the later one: the list then shows what a program loses at the earlier revision. A
-    change *breaks senders* if what they send for A is invalid at B, and *breaks receivers* if what
-    arrives at B is invalid by what they know of A.
+    change *breaks clients* if a client written for A sends something that is invalid at B, or
+    cannot read something that may arrive at B; and likewise for servers. Much of a schema changes
+    nothing on the wire (new names of types, fields that JSON-RPC demanded before): that is counted,
+    and listed with --all and in JSON.
 
     **Examples**
 
     * `mcp-gen diff 2025-06-18 2025-11-25` shows what a program gains and loses by the upgrade
     * `mcp-gen diff 2026-07-28 2024-11-05` shows what an old peer cannot be sent
     * `mcp-gen diff 2025-11-25 2026-07-28 --markdown > changes.md` writes a page
+    * `mcp-gen diff 2025-06-18 2025-11-25 --json` has a row for each, with `breaks` and `on_wire`
     """
     # Imported here so that `mcp-gen --help` stays fast.
-    from mcp_wire.changes import changes
+    from mcp_wire.changelog import markdown
+    from mcp_wire.changes import RULES, changes
 
     if as_json and as_markdown:
         fail("diff", "--json and --markdown are two ways to print; give one of them")
@@ -54,54 +54,31 @@ def diff(
         fail("diff", error)
     if as_json:
         print_json([_plain(change) for change in found])
-    elif as_markdown:
-        print("\n".join(_markdown(found, before, after)))
+        return
+    if as_markdown:
+        print("\n".join(markdown(found, before, after, rules=RULES, every=every)))
     else:
-        _print(found, before, after)
+        _print(found, before, after, every)
 
 
-def _by_effect(found: tuple[Change, ...]) -> Iterator[tuple[Effect, list[Change]]]:
-    for effect in _STYLES:
-        changes = [change for change in found if change.effect == effect]
-        if changes:
-            yield effect, changes
+def _print(found: tuple[Change, ...], before: str, after: str, every: bool) -> None:
+    # Imported here so that `mcp-gen --help` stays fast.
+    from mcp_wire.changelog import GROUPS, brief, grouped, summary
 
-
-def _print(found: tuple[Change, ...], before: str, after: str) -> None:
     out = console()
-    out.print(f"{before} to {after}: {_count(len(found))}", highlight=False)
-    for effect, changes in _by_effect(found):
+    styles = dict(zip(GROUPS, _STYLES, strict=True))
+    out.print(f"{before} to {after}: {summary(found)}", highlight=False)
+    for title, changes in grouped(found).items():
+        if title == GROUPS[-1] and not every:
+            out.print(f"\n{title}: {len(changes)} (--all lists them)", style="dim", highlight=False)
+            continue
         table = plain_table("change", "where", "before", "after")
         for change in changes:
-            # Two long unions are hard to compare: show only the added and removed members.
-            brief = len(change.before) + len(change.after) > 60 and change.detail[:2] in (
-                "+ ",
-                "- ",
+            table.add_row(
+                change.kind, plain_text(change.path, "bold"), *map(plain_text, brief(change))
             )
-            texts = ("", change.detail) if brief else (change.before, change.after)
-            table.add_row(change.kind, plain_text(change.path, "bold"), *map(plain_text, texts))
-        out.print(f"\n{effect}: {len(changes)}", style=_STYLES[effect], highlight=False)
+        out.print(f"\n{title}: {len(changes)}", style=styles[title], highlight=False)
         out.print(table)
-
-
-def _markdown(found: tuple[Change, ...], before: str, after: str) -> Iterator[str]:
-    yield f"# {before} to {after}: {_count(len(found))}"
-    for effect, changes in _by_effect(found):
-        yield f"\n## {effect.capitalize()}: {len(changes)}\n"
-        yield "| change | where | before | after |"
-        yield "|---|---|---|---|"
-        for change in changes:
-            cells = (_code(change.path), _code(change.before), _code(change.after))
-            yield f"| {change.kind} | {' | '.join(cells)} |"
-
-
-def _code(text: str) -> str:
-    # A bar ends a table cell even inside backticks.
-    return "`{}`".format(text.replace("|", "\\|")) if text else ""
-
-
-def _count(number: int) -> str:
-    return {0: "no changes", 1: "1 change"}.get(number, f"{number} changes")
 
 
 def _plain(change: Change) -> dict[str, Any]:
@@ -112,4 +89,6 @@ def _plain(change: Change) -> dict[str, Any]:
         "to": change.after,
         "detail": change.detail,
         "effect": change.effect,
+        "breaks": list(change.breaks),
+        "on_wire": change.effect != "none",
     }

@@ -17,7 +17,7 @@ from mcp_gen.core.errors import (
     UrlElicitation,
     UsageError,
 )
-from mcp_gen.core.projection.project import project
+from mcp_gen.core.projection.project import restate
 from mcp_gen.core.sampling import find_unpaired_tool_use
 from mcp_wire import latest
 from mcp_wire.handlers import ClientHandlers
@@ -139,7 +139,7 @@ class CallbackAnswers(ClientHandlers["ClientSession"]):
 
 
 def _newest(params: Any) -> Any:
-    return project(params, mcp_wire.LATEST).value
+    return restate(params, mcp_wire.LATEST).value
 
 
 async def _resolve(answer: Any) -> Any:

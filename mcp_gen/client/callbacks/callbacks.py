@@ -12,7 +12,7 @@ import mcp_wire
 from mcp_gen.core.errors import UrlElicitation, UsageError
 from mcp_gen.core.extensions.extensions import CLIENT, ExtensionArg, Extensions
 from mcp_gen.core.extensions.names import check_identifier
-from mcp_gen.core.projection.project import project
+from mcp_gen.core.projection.project import restate
 from mcp_wire import latest
 
 if TYPE_CHECKING:
@@ -157,7 +157,7 @@ class ClientCallbacks:
             sampling=self._sampling_capability(profile),
             elicitation=self._elicitation_capability(profile),
         )
-        declared = project(capabilities, profile.revision).value
+        declared = restate(capabilities, profile.revision).value
         if not self.answers_with_tasks(profile):
             return declared
         return msgspec.structs.replace(declared, tasks=self._tasks_capability(profile))

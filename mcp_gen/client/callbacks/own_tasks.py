@@ -17,7 +17,7 @@ from msgspec.structs import replace
 
 import mcp_wire
 from mcp_gen.core.errors import InvalidParams, McpError, ProtocolError
-from mcp_gen.core.projection.project import project
+from mcp_gen.core.projection.project import restate
 from mcp_gen.core.stores.tasks import NOTHING, MemoryTaskStore, StoredTask
 from mcp_gen.session.kernel.errors import error_for_peer
 
@@ -105,7 +105,7 @@ class ClientTasks:
         changed = replace(task, updated_at=time.time())
         error = asyncio.CancelledError() if handler.cancelled() else handler.exception()
         if error is None:
-            answer = mcp_wire.encode(project(handler.result(), task.revision).value)
+            answer = mcp_wire.encode(restate(handler.result(), task.revision).value)
             changed = replace(changed, status="completed", result=Raw(answer))
         else:
             payload = error_for_peer(error, f"task {task.id}")

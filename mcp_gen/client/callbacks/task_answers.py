@@ -11,7 +11,7 @@ import msgspec
 
 from mcp_gen.client.callbacks.answers import CallbackAnswers
 from mcp_gen.client.callbacks.own_tasks import ClientTasks
-from mcp_gen.core.projection.project import project
+from mcp_gen.core.projection.project import restate
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Coroutine
@@ -85,7 +85,7 @@ class TaskAnswers(CallbackAnswers):
         related = params.meta and params.meta.get(self._key)
         if related is None:
             return result
-        projected = project(
+        projected = restate(
             result, self._profile.revision
         ).value  # results of newer types have no `meta`
         return msgspec.structs.replace(

@@ -10,7 +10,7 @@ import mcp_wire
 from mcp_gen.client.callbacks.answers import CallbackAnswers
 from mcp_gen.client.requests.settings import SessionOptions
 from mcp_gen.client.session.session import ClientSession
-from mcp_gen.core.projection.project import project
+from mcp_gen.core.projection.project import restate
 
 if TYPE_CHECKING:
     from mcp_gen.client.callbacks.callbacks import ClientCallbacks
@@ -55,7 +55,7 @@ class ClientProfile:
     def at(self, revision: str) -> tuple[Any, Any]:
         """Return Implementation and ClientCapabilities of a revision."""
         profile = mcp_wire.profile(revision)
-        return project(self.info, revision).value, self.callbacks.capabilities(profile)
+        return restate(self.info, revision).value, self.callbacks.capabilities(profile)
 
     @property
     def control(self) -> SessionControl:

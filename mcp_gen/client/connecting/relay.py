@@ -31,8 +31,8 @@ if TYPE_CHECKING:
     from mcp_gen.client.subscriptions.watch import ChangeWatch
     from mcp_gen.core.relay import RelayListener, RelayRequestHandler
     from mcp_gen.session.duplex.client import ClientConnection
-    from mcp_wire.callers import OnProgress
     from mcp_wire.method import Method
+    from mcp_wire.peer_calls import OnProgress
     from mcp_wire.profile import Profile
 
 __all__ = ["ClientSessionRelay", "ask_callers"]

@@ -16,7 +16,7 @@ from mcp_gen.core.errors import (
     UrlElicitationRequired,
 )
 from mcp_gen.core.projection.closed import violations
-from mcp_gen.core.projection.project import project
+from mcp_gen.core.projection.project import restate
 from mcp_gen.core.revisions import select
 from mcp_gen.session.messages.gather import gather_all
 from mcp_gen.session.messages.sender import RequestSender
@@ -28,8 +28,8 @@ if TYPE_CHECKING:
     from mcp_gen.client.requests.settings import SessionOptions
     from mcp_gen.session.duplex.client import ClientConnection
     from mcp_gen.session.messages.channel import Channel
-    from mcp_wire.callers import OnProgress
     from mcp_wire.method import Method
+    from mcp_wire.peer_calls import OnProgress
     from mcp_wire.profile import Profile
 
 __all__ = ["ClientRequestSender"]
@@ -195,7 +195,7 @@ class ClientRequestSender(RequestSender):
         extensions = self._extensions
         if method.name in extensions.owners or type(result) in extensions.arms:
             return result  # results of extensions have one shape at every revision
-        restated: R = project(result, self._restated or "").value
+        restated: R = restate(result, self._restated or "").value
         return restated
 
     async def _task_result(
@@ -296,8 +296,8 @@ class ClientRequestSender(RequestSender):
             )
         params = route.method.params() if request.params is None else request.params
         revision = self._spoken.revision
-        return project(
-            await route.call(self.context, project(params, revision).value), revision
+        return restate(
+            await route.call(self.context, restate(params, revision).value), revision
         ).value
 
     # --- URL elicitation ---

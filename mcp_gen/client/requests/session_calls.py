@@ -12,8 +12,8 @@ if TYPE_CHECKING:
     from mcp_gen.core.envelope import RequestId
     from mcp_gen.core.errors import McpError, UrlElicitation
     from mcp_wire import latest
-    from mcp_wire.callers import OnProgress
     from mcp_wire.method import Method
+    from mcp_wire.peer_calls import OnProgress
     from mcp_wire.profile import Profile
 
 __all__ = ["ClientSessionView", "SessionCalls", "UrlElicitationHandler"]

@@ -9,9 +9,9 @@ import msgspec
 
 from mcp_gen.client.requests.sender import ClientRequestSender
 from mcp_gen.core.errors import SessionLost
-from mcp_gen.core.projection.project import project
+from mcp_gen.core.projection.project import restate
 from mcp_gen.session.messages.sender import RevisionAdapter
-from mcp_wire.callers import ServerCaller
+from mcp_wire.peer_calls import ServerCaller
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
@@ -26,8 +26,8 @@ if TYPE_CHECKING:
     from mcp_gen.session.duplex.client import ClientConnection
     from mcp_gen.session.messages.channel import Channel
     from mcp_wire import latest
-    from mcp_wire.callers import OnProgress
     from mcp_wire.method import Method
+    from mcp_wire.peer_calls import OnProgress
     from mcp_wire.profile import Profile
 
 __all__ = ["InternalCalls"]
@@ -149,7 +149,7 @@ class InternalCalls:
         sender = self._new_sender(self._results_at, self._connection.listening(opened))
         notifications: Any = wanted
         if also:
-            content = [project(wanted, self._profile.revision).value, *also]
+            content = [restate(wanted, self._profile.revision).value, *also]
             notifications = {k: v for one in content for k, v in msgspec.to_builtins(one).items()}
         await self._calls_through(sender).subscriptions_listen(notifications)
 

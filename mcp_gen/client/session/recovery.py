@@ -9,7 +9,7 @@ import asyncio
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from mcp_gen.core.errors import McpGenError, SessionLost
-from mcp_wire.callers import ServerCaller
+from mcp_wire.peer_calls import ServerCaller
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable

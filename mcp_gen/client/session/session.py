@@ -24,7 +24,7 @@ from mcp_gen.core.errors import McpError, SessionLost, UsageError
 from mcp_gen.core.extensions.extensions import SERVER, declared, exists_at, owner_of
 from mcp_gen.session.messages.sender import RevisionAdapter
 from mcp_wire import latest
-from mcp_wire.callers import ServerCaller
+from mcp_wire.peer_calls import ServerCaller
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Awaitable, Callable, Hashable, Sequence
@@ -38,9 +38,9 @@ if TYPE_CHECKING:
     from mcp_gen.core.projection.closed import ClosedViolation
     from mcp_gen.core.relay import Relay
     from mcp_gen.session.duplex.client import ClientConnection
-    from mcp_wire.callers import OnProgress
     from mcp_wire.extension import Extension
     from mcp_wire.method import Method
+    from mcp_wire.peer_calls import OnProgress
     from mcp_wire.profile import Profile
 
 __all__ = ["ClientSession"]

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, TypedDict, TypeVar, Unpack, overload
 
 from mcp_gen.core.errors import McpError, SessionLost, TaskGone
 from mcp_gen.session.messages.sender import RevisionAdapter, is_plain
-from mcp_wire.callers import ServerCaller
+from mcp_wire.peer_calls import ServerCaller
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Awaitable, Callable
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from mcp_gen.client.tools.typed_results import TypedResults
     from mcp_gen.session.duplex.client import ClientConnection
     from mcp_wire import common, latest
-    from mcp_wire.callers import OnProgress
+    from mcp_wire.peer_calls import OnProgress
 
 __all__ = ["CallOptions", "ToolCalls"]
 

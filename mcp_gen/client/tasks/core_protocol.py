@@ -13,7 +13,7 @@ from mcp_gen.client.requests.pages import walk_pages
 from mcp_gen.client.tasks.protocol import TaskProtocol, await_known_task
 from mcp_gen.client.tasks.state import snapshot_of
 from mcp_gen.core.errors import InvalidRequest, McpError, MethodNotFound
-from mcp_wire.callers import ServerCaller
+from mcp_wire.peer_calls import ServerCaller
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Coroutine

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from mcp_gen.client.requests.settings import ClientSettings
     from mcp_gen.client.tasks.state import TaskSnapshot
     from mcp_gen.client.tools.typed_results import TypedResults
-    from mcp_wire.callers import OnProgress
+    from mcp_wire.peer_calls import OnProgress
 
 __all__ = ["TaskCalls"]
 

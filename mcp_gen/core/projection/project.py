@@ -15,14 +15,15 @@ import msgspec
 from msgspec import Struct
 
 import mcp_wire
-from mcp_gen.core.errors import McpError, ProjectionError
+from mcp_gen.core.errors import McpError, ProjectionError, UsageError
 from mcp_gen.core.projection.rules import RULES, Apply, Loss, substitute
 from mcp_wire import Wire
-from mcp_wire.base import Arm, arm_of
+from mcp_wire.aliases import ALIASES
+from mcp_wire.base import UntaggedUnion, arm_of
+from mcp_wire.open_maps import OPEN_MAPS
 from mcp_wire.profile import Profile
-from mcp_wire.synonyms import SYNONYMS
 
-__all__ = ["Loss", "Projected", "project", "project_error"]
+__all__ = ["Loss", "Projected", "project", "project_error", "restate"]
 
 
 class Projected(NamedTuple):
@@ -41,7 +42,8 @@ def project(value: Any, to: str) -> Projected:
     """Convert a message object, and all objects in it, to the types of another protocol revision.
 
     Args:
-        value: An instance of a generated type (`mcp_wire.v2025_11_25.Tool`) of any revision.
+        value: An instance of a generated type (`mcp_wire.v2025_11_25.Tool`) of any revision, or a
+            list or dict of instances.
         to: Name of the target revision, such as `2025-06-18`.
 
     Returns:
@@ -50,11 +52,55 @@ def project(value: Any, to: str) -> Projected:
         revision already, `value` is the same object.
 
     Raises:
-        ProjectionError: The target revision has no such type, or no counterpart of a required part;
-            the message ends with the path.
+        ProjectionError: The target revision has no such type, or no counterpart of a required part,
+            or requires a part that the value lacks; the message ends with the path. Params for
+            2026-07-28 need the keys of `_meta` that say who asks: a session adds them when it
+            sends, and nothing else can know them.
+        UsageError: There is no such revision, or the value is no instance of a generated type.
     """
+    _check_argument(value)
     projection = _Projection(to)
     return Projected(projection.restate(value, None, "$"), projection.losses)
+
+
+def restate(value: Any, to: str) -> Projected:
+    """Convert a value as `project` does, without the checks that a session makes when it sends it.
+
+    The `_meta` of params may lack what the sender adds to it.
+
+    Args:
+        value: As for `project`; other JSON values stay as they are.
+        to: Name of the target revision.
+
+    Returns:
+        As for `project`.
+
+    Raises:
+        ProjectionError: As for `project`.
+    """
+    projection = _Projection(to, unsent=True)
+    return Projected(projection.restate(value, None, "$"), projection.losses)
+
+
+def _check_argument(value: Any) -> None:
+    parts: list[Any] = [value]
+    if value.__class__ is list:
+        parts = value
+    for one in parts:
+        if not _holds_wire_type(one):
+            raise UsageError(
+                f"project() takes an instance of a generated type or a list of them, not a plain "
+                f"{type(one).__name__}: `mcp_wire.decode(mcp_wire.latest.Tool, data)` decodes JSON"
+            )
+
+
+def _holds_wire_type(value: Any) -> bool:
+    kind: Any = value.__class__
+    if kind is dict:
+        value = value.values()
+    elif kind is not list:
+        return isinstance(value, Wire)
+    return any(map(_holds_wire_type, value))
 
 
 def project_error(error: McpError, *, of: str, to: str) -> McpError:
@@ -96,7 +142,7 @@ class _FieldShape:
                 self.item = _FieldShape(get_args(arm)[0])
             elif origin is dict:
                 self.value = _FieldShape(get_args(arm)[1])
-            elif isinstance(arm, type) and issubclass(arm, Struct | Arm):
+            elif isinstance(arm, type) and issubclass(arm, Struct | UntaggedUnion):
                 self.structs += (arm,)
 
     @property
@@ -117,12 +163,22 @@ class _KeptField(NamedTuple):
     """The target's annotation if a plain value may not fit it; None if it always fits."""
 
 
+class _OpenMap(NamedTuple):
+    """A field of the target that holds an open map, and the struct that says what is in it."""
+
+    name: str
+    wire: str
+    required: bool
+    described_by: type[Struct]
+
+
 class _StructPlan(NamedTuple):
     """Plan to convert one struct to the struct of the same name at the target."""
 
     target: type[Struct]
     kept: tuple[_KeptField, ...]
     dropped: tuple[tuple[str, str, Any], ...]
+    open_maps: tuple[_OpenMap, ...]
     rule: Apply | None
 
 
@@ -134,9 +190,13 @@ _plans: dict[tuple[type, str], _StructPlan | None] = {}
 class _Projection:
     """Projection of one value to a revision."""
 
-    def __init__(self, to: str) -> None:
+    def __init__(self, to: str, *, unsent: bool = False) -> None:
         self.to = to
-        self.profile = mcp_wire.profile(to)
+        self.unsent = unsent
+        try:
+            self.profile = mcp_wire.profile(to)
+        except LookupError as error:
+            raise UsageError(f"project(): {error}") from None
         self.home = _types(to)
         self.losses: list[Loss] = []
 
@@ -207,7 +267,28 @@ class _Projection:
         for name, wire, absent in plan.dropped:
             if getattr(value, name) is not absent and name not in moved:
                 self.lose(f"{path}.{wire}")
+        for open_map in plan.open_maps:
+            self._check_open_map(open_map, fields, path)
         return self.make(plan.target, fields, path)
+
+    def _check_open_map(self, checked: _OpenMap, fields: dict[str, Any], path: str) -> None:
+        """Check the keys of an open map that the target's schema names."""
+        given = fields.get(checked.name)
+        if given is None and not checked.required:
+            return
+        if self.unsent:
+            fields[checked.name] = {} if given is None else given
+            return
+        path = f"{path}.{checked.wire}"
+        plain = msgspec.to_builtins(given or {})
+        lacks = [
+            field.encode_name
+            for field in msgspec.structs.fields(checked.described_by)
+            if field.required and field.encode_name not in plain
+        ]
+        if lacks:
+            raise self.refuse(f"requires {' and '.join(f'`{key}`' for key in lacks)} here", path)
+        self.plain(plain, checked.described_by, path)
 
     def make(self, target: type[Struct], fields: dict[str, Any], path: str) -> Any:
         """Create a struct of the target."""
@@ -253,15 +334,25 @@ class _Projection:
                 )
             )
         apply = rule.of(_profile_of(kind), self.profile) if rule else None
-        return _StructPlan(target, tuple(kept), tuple(dropped), apply)
+        return _StructPlan(target, tuple(kept), tuple(dropped), self._open_maps(target), apply)
+
+    def _open_maps(self, target: type[Struct]) -> tuple[_OpenMap, ...]:
+        described = OPEN_MAPS.get(self.to, {})
+        return tuple(
+            _OpenMap(field.name, field.encode_name, field.required, described_by)
+            for field in msgspec.structs.fields(target)
+            if (name := described.get(f"{target.__name__}.{field.name}"))
+            and (described_by := self._struct_at_target(name))
+        )
 
     def _namesake(self, name: str) -> type[Struct] | None:
-        """Return the target's struct of that name or of a synonym; None if there is none."""
-        for candidate in (name, *SYNONYMS.get(name, ())):
-            found = getattr(self.home, candidate, None)
-            if isinstance(found, type) and issubclass(found, Struct):
-                return found
-        return None
+        """Return the target's struct of that name or of an alias; None if there is none."""
+        names = (name, *ALIASES.get(name, ()))
+        return next(filter(None, map(self._struct_at_target, names)), None)
+
+    def _struct_at_target(self, name: str) -> type[Struct] | None:
+        found = getattr(self.home, name, None)
+        return found if isinstance(found, type) and issubclass(found, Struct) else None
 
 
 def _profile_of(kind: type) -> Profile:

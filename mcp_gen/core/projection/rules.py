@@ -83,12 +83,16 @@ def _structured(source: Profile, target: Profile) -> Apply | None:
     return {"none": _as_text, "object": _as_object}.get(target.structured_content)
 
 
+_WRAPPED = "has only objects here: the value is its `result`"
+
+
 def _as_object(
     projection: Projection, value: Any, fields: dict[str, Any], path: str
 ) -> Collection[str]:
     content = fields.get("structured_content", UNSET)
     if content is not UNSET and not isinstance(content, dict):
         fields["structured_content"] = {"result": content}
+        projection.lose(f"{path}.structuredContent", _WRAPPED)
     return ()
 
 
@@ -139,6 +143,7 @@ def _schema_of_object(
     schema: dict[str, Any] | None = fields.get("output_schema")
     if schema is not None and schema.get("type") != "object":
         fields["output_schema"] = wrapped_schema(schema)
+        projection.lose(f"{path}.outputSchema", _WRAPPED)
     return ()
 
 
@@ -159,6 +164,10 @@ def _title_to_annotations(
     if title is None or "annotations" not in target.__struct_fields__:
         return ()
     annotations = fields.get("annotations") or projection.home.ToolAnnotations()
+    if annotations.title not in (None, title):
+        projection.lose(
+            f"{path}.annotations.title", "has one title: that of the tool is in its place"
+        )
     fields["annotations"] = msgspec.structs.replace(annotations, title=title)
     return ("title",)
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, TypeVar, overload
 
 import mcp_wire
 from mcp_gen.core.errors import UsageError
-from mcp_gen.core.projection.project import project
+from mcp_gen.core.projection.project import restate
 from mcp_gen.server.prompts.registry import FunctionPrompt, HandledPrompt
 from mcp_wire import Wire, latest
 
@@ -107,7 +107,7 @@ class PromptsApi:
             UsageError: see `prompt`; or a `Prompt` without a handler or with options.
         """
         if isinstance(what, Wire):
-            prompt: latest.Prompt = project(what, mcp_wire.LATEST).value
+            prompt: latest.Prompt = restate(what, mcp_wire.LATEST).value
             if handler is None or described:
                 raise UsageError(
                     f"prompt {prompt.name!r}: expected a handler, and nothing else: "

@@ -9,7 +9,7 @@ import msgspec
 from msgspec import Raw
 
 import mcp_wire
-from mcp_gen.core.projection.project import project
+from mcp_gen.core.projection.project import restate
 from mcp_gen.session.kernel.results import EncodedResult, RelayedResult
 from mcp_wire import UnknownContent, Wire, latest
 from mcp_wire.base import DEFAULT_TAGS
@@ -51,7 +51,7 @@ def at_newest(result: Any, method: Method[Any, Any] | None = None) -> Any:
     if isinstance(result, Raw):
         row: Any = method or mcp_wire.profile(mcp_wire.LATEST).call_tool
         return row.decode_result(result)
-    return project(result, mcp_wire.LATEST).value
+    return restate(result, mcp_wire.LATEST).value
 
 
 def is_block(value: Any) -> TypeGuard[latest.ContentBlock]:

@@ -10,7 +10,7 @@ from mcp_gen.core.errors import UsageError
 from mcp_gen.core.revisions import select
 from mcp_gen.server.context.context import Context
 from mcp_gen.session.kernel import custom_methods
-from mcp_wire.hook_points import NoticePoint
+from mcp_wire.hook_machinery import NoticePoint
 
 if TYPE_CHECKING:
     from mcp_gen.session.kernel.kernel import Kernel

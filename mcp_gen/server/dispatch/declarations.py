@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from mcp_gen.core.extensions.extensions import SERVER
-from mcp_gen.core.projection.project import project
+from mcp_gen.core.projection.project import restate
 from mcp_wire import latest
 
 if TYPE_CHECKING:
@@ -122,7 +122,7 @@ class Declarations:
             profile: The revision.
             known: True if the client can be told apart from others, which tasks/list needs.
         """
-        declared = project(self.capabilities(profile), profile.revision).value
+        declared = restate(self.capabilities(profile), profile.revision).value
         if not self.has_tasks or profile.tasks != "core":
             return declared
         # Imported here: most servers have no tasks.

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple
 
 import mcp_wire
-from mcp_gen.core.projection.project import project
+from mcp_gen.core.projection.project import restate
 from mcp_gen.core.revisions import find_revision
 from mcp_gen.server.context.context import origin_of
 from mcp_gen.server.notifications.log_messages import LogHandlers
@@ -88,7 +88,7 @@ class Handlers(
             capabilities=self.declarations.capabilities_at(
                 profile, known=ctx.session is not None or origin_of(ctx).principal is not None
             ),
-            server_info=project(self.declarations.info, profile.revision).value,
+            server_info=restate(self.declarations.info, profile.revision).value,
             instructions=self.declarations.instructions,
         )
         return result

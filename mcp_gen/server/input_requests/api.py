@@ -103,8 +103,8 @@ async def list_roots(
     The session caches roots only if the client declared `roots.listChanged`.
     """
     request = InputRequest(InputKind.LIST_ROOTS)
+    # Cached roots too are only for handlers that run.
     current_rounds(ctx)
-    require_capability(ctx, request)
     session = ctx.session
     if session is None:
         return await _ask(ctx, request, key, _read_roots, timeout_s)

@@ -12,7 +12,7 @@ from msgspec.structs import replace
 
 import mcp_wire
 from mcp_gen.core.errors import InvalidResult, McpError, UrlElicitation, UrlElicitationRequired
-from mcp_gen.core.projection.project import project
+from mcp_gen.core.projection.project import restate
 from mcp_gen.server.context.context import origin_of, runtime_of, set_input_params
 from mcp_gen.server.input_requests.capabilities import require_capability, require_url_elicitation
 from mcp_gen.server.input_requests.rounds import InputKind, InputRequest, Rounds, input_requests_in
@@ -110,7 +110,7 @@ class ServerRequestRounds(Rounds):
         async def ask(client: SessionClient, more: dict[str, Any], timeout_s: float | None) -> Any:
             given = {**fields, **more}
             if "params" in fields:
-                params = project(fields["params"], self.ctx.revision).value
+                params = restate(fields["params"], self.ctx.revision).value
                 given = {"params": replace(params, **more)}
             return await getattr(client, request.kind)(**given, timeout_s=timeout_s)
 

@@ -13,7 +13,7 @@ from msgspec import Raw
 
 import mcp_wire
 from mcp_gen.core.errors import UsageError
-from mcp_gen.core.projection.project import project
+from mcp_gen.core.projection.project import restate
 from mcp_gen.server.context.context import origin_of, runtime_of
 from mcp_gen.server.listing.cursors import cursor_after, position_of
 from mcp_gen.server.listing.registry import Entry, Numbered, Registry
@@ -248,7 +248,7 @@ class Listing(Generic[T]):
         """Return an item in the wire type of a revision, cached in its entry."""
         made = entry.forms.get(revision)
         if made is None:
-            made = project(self.describe(entry.item), revision).value
+            made = restate(self.describe(entry.item), revision).value
             if self.finish is not None:
                 made = self.finish(entry.item, made, revision)
             entry.forms[revision] = made

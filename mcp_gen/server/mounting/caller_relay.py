@@ -15,7 +15,7 @@ from mcp_gen.core.errors import (
     McpGenError,
     ProtocolError,
 )
-from mcp_gen.core.projection.project import project
+from mcp_gen.core.projection.project import restate
 from mcp_gen.server.context.context import input_params_of, origin_of
 from mcp_gen.server.input_requests.capabilities import declared, require_capability
 from mcp_gen.server.input_requests.rounds import InputKind, InputRequest
@@ -177,7 +177,7 @@ class CallerRelay:
 
 def _declared_requests(declared: Any, revision: str) -> dict[str, Any]:
     if isinstance(declared, Wire):
-        declared = msgspec.to_builtins(project(declared, revision).value)
+        declared = msgspec.to_builtins(restate(declared, revision).value)
     found = {key: declared[key] for key in _INPUT_CAPABILITIES if declared and key in declared}
     if found.get("roots"):
         found["roots"] = {}  # roots/list_changed is not forwarded

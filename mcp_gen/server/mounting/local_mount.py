@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import mcp_wire
 from mcp_gen.core.errors import MethodNotFound
-from mcp_gen.core.projection.project import project
+from mcp_gen.core.projection.project import restate
 from mcp_gen.server.context.context import origin_of, set_tool_tasks, tool_tasks_of
 from mcp_gen.server.mounting.kinds import KINDS, FeatureKind, row
 from mcp_gen.server.mounting.lookup import peek
@@ -164,7 +164,7 @@ class LocalMount(Mount):
                 name = getattr(item, kind.key)
                 entry = listing.items.entry(name)
                 number = entry.number if entry else item_numbers.of(name)
-                found.append(ListItem(number, name, project(item, mcp_wire.LATEST).value))
+                found.append(ListItem(number, name, restate(item, mcp_wire.LATEST).value))
             cursor = page.next_cursor
             if cursor is None:
                 return found

@@ -12,7 +12,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from mcp_gen.core.errors import UsageError
-from mcp_gen.core.projection.project import project
+from mcp_gen.core.projection.project import restate
 from mcp_gen.server.mounting.kinds import TEMPLATES, TOOLS, FeatureKind, Registries
 from mcp_gen.server.resources.uri_templates import UriTemplate
 from mcp_gen.server.tools.tool import is_tool_name
@@ -110,7 +110,7 @@ class ListItem(Struct, eq=False):
         made = self.forms.get(revision)
         if made is None:
             make = self.make
-            made = project(self.described, revision).value if make is None else make(revision)
+            made = restate(self.described, revision).value if make is None else make(revision)
             self.forms[revision] = made
         return made
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import mcp_wire
 from mcp_gen.core.errors import McpGenError, ProtocolError
-from mcp_gen.core.projection.project import project
+from mcp_gen.core.projection.project import restate
 from mcp_gen.server.listing.registry import next_number
 from mcp_gen.server.mounting.kinds import TOOLS, FeatureKind, row
 from mcp_gen.server.mounting.mount import ListItem
@@ -146,7 +146,7 @@ class RemoteList:
             self._warn(item.name, "can only be called as a task, which does not pass: left out")
             return
         inner_name = getattr(item, key)
-        described = self._rename_outward(self._kind, project(item, mcp_wire.LATEST).value)
+        described = self._rename_outward(self._kind, restate(item, mcp_wire.LATEST).value)
         if described is None or inner_name in found:
             return
         previous = self.items.get(inner_name)

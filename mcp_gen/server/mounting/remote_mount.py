@@ -22,7 +22,7 @@ from mcp_gen.core.errors import (
     UrlElicitationRequired,
     UsageError,
 )
-from mcp_gen.core.projection.project import project
+from mcp_gen.core.projection.project import restate
 from mcp_gen.core.relay import relay_of
 from mcp_gen.server.context.context import input_params_of, runtime_of
 from mcp_gen.server.input_requests.run import run_with_rounds
@@ -373,7 +373,7 @@ def _at_revision(params: Any, revision: str) -> Any:
     kind = raw_call(revision)
     if type(params).__name__ == kind.__name__:
         return kind(name=params.name, arguments=params.arguments, meta=params.meta)
-    return project(params, revision).value
+    return restate(params, revision).value
 
 
 def _has_uri(error: McpError) -> bool:
@@ -401,4 +401,4 @@ def _hop_keys(revision: str) -> frozenset[str | None]:
 def _responses_at(responses: Any, profile: Profile) -> dict[str, Any] | None:
     if responses is None:
         return None
-    return {key: project(value, profile.revision).value for key, value in responses.items()}
+    return {key: restate(value, profile.revision).value for key, value in responses.items()}

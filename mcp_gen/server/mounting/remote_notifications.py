@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 from mcp_gen.core.errors import InvalidRequest, McpGenError, MethodNotFound
 from mcp_gen.server.mounting.kinds import KINDS, FeatureKind
 from mcp_gen.server.notifications.topics import LISTS, updated
-from mcp_gen.server.resources.handlers import MAX_SUBSCRIPTIONS
+from mcp_gen.server.resources.handlers import subscribing_session
 from mcp_gen.session.peer.session import Session
 
 if TYPE_CHECKING:
@@ -168,13 +168,7 @@ class RemoteNotifications:
             MethodNotFound: The remote server has no resource subscriptions.
             McpError: The remote server rejected the subscription.
         """
-        session = ctx.session
-        if session is None:
-            raise InvalidRequest("a subscription needs a session, and this request has none")
-        if len(session.subscribed) >= MAX_SUBSCRIPTIONS and uri not in session.subscribed:
-            raise InvalidRequest(
-                f"a session may subscribe to {MAX_SUBSCRIPTIONS} resources: unsubscribe from some"
-            )
+        session = subscribing_session(ctx, uri)
         relay = self._mount.relay
         resources = relay.capabilities.resources
         if relay.profile.listen is None and not (resources and resources.subscribe):

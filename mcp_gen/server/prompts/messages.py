@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias, cast, get_args
 
 import mcp_wire
-from mcp_gen.core.projection.project import project
+from mcp_gen.core.projection.project import restate
 from mcp_gen.server.content.results import is_alternative_result
 from mcp_wire import UnknownContent, Wire, latest
 
@@ -77,7 +77,7 @@ def prompt_result(
 
 def _as_message(value: Any) -> latest.PromptMessage:
     if _kind(value) == latest.PromptMessage.__name__:
-        message: latest.PromptMessage = project(value, mcp_wire.LATEST).value
+        message: latest.PromptMessage = restate(value, mcp_wire.LATEST).value
         return message
     return _message("user", value)
 
@@ -90,7 +90,7 @@ def _message(role: Literal["user", "assistant"], content: MessageContent) -> lat
             f"{type(content).__name__}: expected a text, a content block, a PromptMessage, "
             "a list of these, or a GetPromptResult"
         )
-    block: latest.ContentBlock = project(content, mcp_wire.LATEST).value
+    block: latest.ContentBlock = restate(content, mcp_wire.LATEST).value
     return latest.PromptMessage(role=role, content=block)
 
 

@@ -14,7 +14,7 @@ from msgspec.structs import replace
 
 import mcp_wire
 from mcp_gen.core.errors import ResourceNotFound
-from mcp_gen.core.projection.project import project
+from mcp_gen.core.projection.project import restate
 from mcp_gen.server.content.results import is_alternative_result
 from mcp_wire import UnknownContent, Wire, latest
 
@@ -124,14 +124,14 @@ def _part(value: Any, types: _WireTypes, uri: str, mime_type: str | None) -> Any
         part: Any = _part(data, types, value.uri or uri, value.mime_type or mime_type)
         if value.meta is None:
             return part
-        newest = project(part, mcp_wire.LATEST).value
-        return project(replace(newest, meta=value.meta), types.revision).value
+        newest = restate(part, mcp_wire.LATEST).value
+        return restate(replace(newest, meta=value.meta), types.revision).value
     if isinstance(value, Wire) and _is_part(value):
         part = value
         if part.mime_type is None:
             fallback = TEXT if hasattr(part, "text") else BINARY
             part = replace(part, mime_type=mime_type or fallback)
-        return project(part, types.revision).value
+        return restate(part, types.revision).value
     if isinstance(value, str):
         return types.text(uri=uri, text=value, mime_type=mime_type or TEXT)
     if isinstance(value, _BYTES):

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from mcp_gen.session.peer.session import Session
     from mcp_wire import common
 
-__all__ = ["MAX_SUBSCRIPTIONS", "ResourceHandlers"]
+__all__ = ["ResourceHandlers", "subscribing_session"]
 
 MAX_SUBSCRIPTIONS = 10_000
 """Maximum number of subscribed resources per session; they are kept as long as the session."""
@@ -69,15 +69,11 @@ class ResourceHandlers(ServerHandlers["Context"]):
         self, ctx: Context, params: common.SubscribeRequestParams
     ) -> common.EmptyResult:
         """Subscribe the session to a resource (`resources/subscribe`)."""
-        subscribed = _session(ctx).subscribed
         if not await self.resources.knows(ctx, params.uri):
             raise not_found(ctx, params.uri)
-        if len(subscribed) >= MAX_SUBSCRIPTIONS and params.uri not in subscribed:
-            raise InvalidRequest(
-                f"a session may subscribe to {MAX_SUBSCRIPTIONS} resources: unsubscribe from some"
-            )
-        subscribed.add(params.uri)
-        _session(ctx).unsaved = True
+        session = subscribing_session(ctx, params.uri)
+        session.subscribed.add(params.uri)
+        session.unsaved = True
         return latest.EmptyResult()
 
     async def unsubscribe(
@@ -89,6 +85,20 @@ class ResourceHandlers(ServerHandlers["Context"]):
         session.subscribed.discard(params.uri)
         session.unsaved = True
         return latest.EmptyResult()
+
+
+def subscribing_session(ctx: Context, uri: str) -> Session:
+    """Return the session of a request that subscribes to a resource.
+
+    Raises:
+        InvalidRequest: There is no session, or it has too many subscriptions.
+    """
+    session = _session(ctx)
+    if len(session.subscribed) >= MAX_SUBSCRIPTIONS and uri not in session.subscribed:
+        raise InvalidRequest(
+            f"a session may subscribe to {MAX_SUBSCRIPTIONS} resources: unsubscribe from some"
+        )
+    return session
 
 
 def _session(ctx: Context) -> Session:

@@ -13,7 +13,7 @@ import msgspec
 from msgspec.structs import asdict, astuple, replace
 
 from mcp_gen.core.errors import InvalidParams, McpError, ResourceNotFound, UsageError
-from mcp_gen.core.projection.project import project
+from mcp_gen.core.projection.project import restate
 from mcp_gen.server.context.context import origin_of
 from mcp_gen.server.listing.cursors import decode, encode
 from mcp_gen.server.listing.listing import Listing
@@ -237,7 +237,7 @@ class ResourceRegistry:
             for one in more[:remaining]:
                 last = _SourcePosition(source.uri_template, one.key)
                 if all(each(ctx, one.resource) for each in self.listing.filters):
-                    shown.append(project(one.resource, ctx.revision).value)
+                    shown.append(restate(one.resource, ctx.revision).value)
             if remaining is not None and len(more) > remaining:
                 return last
             after = ""

@@ -142,17 +142,12 @@ class _Running(Generic[S]):
                 server.runtime.lifespan_value = value
                 self.ready.set_result(None)
                 await self._stop.wait()
-        except asyncio.CancelledError:
-            self.ready.cancel()
+        except asyncio.CancelledError as error:
+            self._fail_start("it was cancelled", error)
             raise
         except Exception as error:
             what = f"{type(error).__name__}: {describe(error)}"
-            if not self.ready.done():
-                failed = LifespanError(
-                    f"server {server.name!r}: its lifespan did not start: {what}"
-                )
-                failed.__cause__ = error
-                self.ready.set_exception(failed)
+            if self._fail_start(what, error):
                 return
             if not self._stop.is_set():
                 _log.exception("server %r: its lifespan has ended while it serves", server.name)
@@ -160,3 +155,15 @@ class _Running(Generic[S]):
             raise LifespanError(f"server {server.name!r}: its lifespan failed: {what}") from error
         finally:
             server.runtime.lifespan_value = None
+
+    def _fail_start(self, what: str, error: BaseException) -> bool:
+        """Fail the users that wait for the start; return False if the lifespan has started."""
+        if self.ready.done():
+            return False
+        name = self._server.name
+        failed = LifespanError(f"server {name!r}: its lifespan did not start: {what}")
+        failed.__cause__ = error
+        self.ready.set_exception(failed)
+        # Marked as retrieved: the users may have given up.
+        self.ready.exception()
+        return True

@@ -12,7 +12,7 @@ from msgspec.structs import replace
 
 import mcp_wire
 from mcp_gen.core.errors import InvalidParams, McpError, MethodNotFound, ProtocolError
-from mcp_gen.core.projection.project import project
+from mcp_gen.core.projection.project import restate
 from mcp_gen.core.stores.tasks import NOTHING
 from mcp_gen.server.context.context import origin_of, runtime_of
 from mcp_gen.server.input_requests.run import run_with_rounds
@@ -238,7 +238,7 @@ def result_at(task: StoredTask, profile: Profile) -> dict[str, Any]:
     if source is profile or source.call_tool is None:
         result = msgspec.json.decode(task.result)
         return result
-    projected = project(source.call_tool.decode_result(task.result), profile.revision).value
+    projected = restate(source.call_tool.decode_result(task.result), profile.revision).value
     result = msgspec.json.decode(mcp_wire.encode(projected))
     return result
 

@@ -44,8 +44,8 @@ if TYPE_CHECKING:
     from mcp_gen.server.tools.registry import ToolRegistry
     from mcp_gen.server.tools.tool import ServerTool
     from mcp_gen.session.messages.channel import Channel
-    from mcp_wire.callers import OnProgress
     from mcp_wire.method import Method
+    from mcp_wire.peer_calls import OnProgress
     from mcp_wire.profile import Profile
 
 __all__ = ["ExtensionHandlers", "ExtensionTaskHandler"]

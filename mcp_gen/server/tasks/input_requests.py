@@ -18,7 +18,7 @@ from mcp_gen.core.errors import (
     RequestTimeout,
     UrlElicitationRequired,
 )
-from mcp_gen.core.projection.project import project
+from mcp_gen.core.projection.project import restate
 from mcp_gen.server.context.context import set_input_params
 from mcp_gen.server.input_requests.capabilities import require_capability
 from mcp_gen.server.input_requests.live_rounds import ANSWER_TIMEOUT_S
@@ -94,7 +94,7 @@ class TaskInputRequests(Rounds):
     async def _publish(self, key: str, request: InputRequest, timeout_s: float | None) -> Any:
         """Publish a request in the status of the task and wait for its response."""
         task, key = self._task, self._unused_key(key)
-        projected = project(request.kind.request_type(params=request.params), self.ctx.revision)
+        projected = restate(request.kind.request_type(params=request.params), self.ctx.revision)
         if timeout_s is None:
             timeout_s = ANSWER_TIMEOUT_S
         limit = asyncio.timeout(None if math.isinf(timeout_s) else timeout_s)

@@ -14,7 +14,7 @@ from msgspec.structs import replace
 
 import mcp_wire
 from mcp_gen.core.errors import InvalidParams, McpError, ProtocolError
-from mcp_gen.core.projection.project import project
+from mcp_gen.core.projection.project import restate
 from mcp_gen.core.stores.tasks import MemoryTaskStore, StoredTask
 from mcp_gen.core.text_encoding import long_text_field, pre_encode_texts
 from mcp_gen.server.context.context import origin_of
@@ -322,7 +322,7 @@ class TaskManager:
         if isinstance(raw, Raw) and profile.call_tool is not None:
             # A result that is encoded already is stored unchanged.
             return raw, bool(getattr(profile.call_tool.decode_result(raw), "is_error", None))
-        result = project(result, revision).value
+        result = restate(result, revision).value
         is_error = bool(getattr(result, "is_error", None))
         field = long_text_field(result.__class__)
         if field:

@@ -17,8 +17,8 @@ if TYPE_CHECKING:
     from mcp_gen.core.envelope import RequestId
     from mcp_gen.server.tasks.running import RunningTask
     from mcp_gen.session.messages.channel import Channel
-    from mcp_wire.callers import OnProgress
     from mcp_wire.method import Method
+    from mcp_wire.peer_calls import OnProgress
 
 __all__ = ["TaskChannel"]
 

@@ -11,7 +11,7 @@ from msgspec import Raw
 
 import mcp_wire
 from mcp_gen.core.errors import UsageError
-from mcp_gen.core.projection.project import project
+from mcp_gen.core.projection.project import restate
 from mcp_gen.server.context.blocking import call_in_thread
 from mcp_gen.server.functions.schema_validation import CompiledSchema
 from mcp_gen.server.tools.output import Output, output_for_schema
@@ -54,7 +54,7 @@ class SchemaTool(ServerTool):
         immediate_message: str | None = None,
     ) -> None:
         task = task or _declared_task_support(tool)
-        tool = project(tool, mcp_wire.LATEST).value
+        tool = restate(tool, mcp_wire.LATEST).value
         super().__init__(
             tool.name,
             timeout_s=timeout_s,

@@ -19,7 +19,7 @@ from mcp_gen.core.errors import (
     TransportError,
 )
 from mcp_gen.core.projection.closed import ClosedViolation, violations
-from mcp_gen.core.projection.project import project
+from mcp_gen.core.projection.project import restate
 from mcp_gen.core.protocol_state import MessageRejected, ResponseReceived
 from mcp_gen.session.duplex.connection import DuplexConnection
 from mcp_gen.session.kernel.errors import internal_error
@@ -37,9 +37,9 @@ if TYPE_CHECKING:
     from mcp_gen.core.transport.protocols import Duplex
     from mcp_gen.session.messages.channel import Channel
     from mcp_gen.session.messages.notifications import Act
-    from mcp_wire.callers import OnProgress
     from mcp_wire.hooks import ClientHooks
     from mcp_wire.method import Method, Route
+    from mcp_wire.peer_calls import OnProgress
     from mcp_wire.profile import Profile
 
 __all__ = ["ClientConnection"]
@@ -376,7 +376,7 @@ class ClientConnection(DuplexConnection):
         try:
             result = await route.call(self.session, params)
             if self.profile is not None:
-                result = project(result, self.profile.revision).value
+                result = restate(result, self.profile.revision).value
             return envelope.response(event.id, result)
         except (McpError, ProtocolError) as error:
             return envelope.failure(event.id, envelope.error_object(error))

@@ -32,9 +32,9 @@ if TYPE_CHECKING:
     from mcp_gen.core.protocol_state import Batch, Event
     from mcp_gen.core.transport.protocols import Duplex
     from mcp_gen.session.messages.notifications import NotificationReceiver
-    from mcp_wire.callers import OnProgress
-    from mcp_wire.hook_points import HookSet
+    from mcp_wire.hook_machinery import HookSet
     from mcp_wire.method import Method
+    from mcp_wire.peer_calls import OnProgress
     from mcp_wire.profile import Profile
 
 __all__ = ["DuplexConnection", "MessageSender"]

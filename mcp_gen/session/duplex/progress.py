@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from mcp_wire.callers import OnProgress
+    from mcp_wire.peer_calls import OnProgress
 
 __all__ = ["DetachedProgress"]
 

@@ -26,8 +26,8 @@ if TYPE_CHECKING:
     from mcp_gen.core.extensions.extensions import Extensions
     from mcp_gen.core.transport.protocols import Duplex, Lines, Posts
     from mcp_gen.session.duplex.connection import MessageSender, Waiter
-    from mcp_wire.callers import OnProgress
     from mcp_wire.method import Method, Route
+    from mcp_wire.peer_calls import OnProgress
     from mcp_wire.profile import Profile
 
 __all__ = ["HttpClientConnection"]

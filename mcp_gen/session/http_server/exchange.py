@@ -322,8 +322,8 @@ class HttpExchange(Generic[C]):
 
     async def _session_closed(self, session: HttpSession) -> None:
         session.kernel.sessions.discard(session)
-        if self._persistence is not None and not session.resumed:
-            await self._persistence.forget(session.id)
+        if not session.resumed:
+            await session.forget_stored()
         # Other hooks of the session run before those for its end.
         await wait_or_cancel(session.hooks, GRACE_S)
         await session.kernel.hooks.tell_closed(session)

@@ -22,8 +22,8 @@ if TYPE_CHECKING:
     from mcp_gen.core.transport.headers import Headers
     from mcp_gen.session.kernel.call import Call
     from mcp_gen.session.kernel.kernel import Kernel
-    from mcp_wire.callers import OnProgress
     from mcp_wire.method import Method
+    from mcp_wire.peer_calls import OnProgress
     from mcp_wire.profile import Profile
 
 __all__ = ["PostOwner", "PostResponse"]

@@ -72,6 +72,7 @@ class HttpSession(DuplexConnection, Session):
     resumed = False
     """True if another process may continue the session after its end here."""
     _keep_alive_task: asyncio.Task[None] | None = None
+    _saving: asyncio.Lock | None = None
     _log = logging.getLogger("mcp_gen.server")
 
     def __init__(
@@ -219,8 +220,8 @@ class HttpSession(DuplexConnection, Session):
             if post.running:
                 # Until all requests are answered or the client has disconnected.
                 await reply.attach_stream()
-            if self.unsaved:
-                await self._save()
+            if self.unsaved and self._persistence is not None:
+                await self._save(self._persistence)
             return post.answer
         finally:
             post.detach(reply)
@@ -294,18 +295,37 @@ class HttpSession(DuplexConnection, Session):
         try:
             await self.kernel.handle(call)
             handled = True
-            if self.unsaved:
+            if self.unsaved and self._persistence is not None:
                 # Before the response: the next request may arrive at another process.
-                await self._save()
+                await self._save(self._persistence)
         finally:
             # A cancelled request gets no response, even if its handler continues.
             post.answered(call if self._finish_request(call.id) and handled else None, batch)
 
-    async def _save(self) -> None:
-        if self._persistence is not None:
+    async def _save(self, persistence: SessionPersistence) -> None:
+        """Save the session; one save at a time: an older state must not replace a newer one."""
+        async with self._use_store():
+            if not self.unsaved:
+                return
+            # Before the store is called: a change in the meantime needs a save of its own.
             self.unsaved = False
-            await self._persistence.save(self.snapshot)
-        self.unsaved = False
+            try:
+                await persistence.save(self.snapshot)
+            except asyncio.CancelledError:
+                self.unsaved = True
+                raise
+
+    async def forget_stored(self) -> None:
+        """Remove the session from the store, after a save in progress: that would restore it."""
+        if self._persistence is not None:
+            async with self._use_store():
+                await self._persistence.forget(self.id)
+
+    def _use_store(self) -> asyncio.Lock:
+        """Return the lock that is held while the store is called."""
+        if self._saving is None:
+            self._saving = asyncio.Lock()
+        return self._saving
 
     def _status_of(self, error: McpError | ProtocolError) -> int:
         """Return the HTTP status for a request that is refused with this error."""

@@ -9,11 +9,11 @@ import msgspec
 
 from mcp_gen.core.errors import UsageError
 from mcp_wire import decoder
-from mcp_wire.hook_points import HookPoint
+from mcp_wire.hook_machinery import HookPoint
 from mcp_wire.method import Method, Route
 
 if TYPE_CHECKING:
-    from mcp_wire.hook_points import HookSet
+    from mcp_wire.hook_machinery import HookSet
 
 __all__ = ["check_name", "notification_row", "request_row", "route"]
 

@@ -26,7 +26,7 @@ from mcp_gen.core.errors import (
 )
 from mcp_gen.core.extensions.extensions import CLIENT, Extensions, declared, missing
 from mcp_gen.core.loose_json import read_meta
-from mcp_gen.core.projection.project import project
+from mcp_gen.core.projection.project import restate
 from mcp_gen.core.revisions import find_revision, per_request, with_handshake
 from mcp_gen.core.text_encoding import long_text_field, pre_encode_texts
 from mcp_gen.session.kernel.binding import Bindings, RevisionBinding, timed
@@ -163,7 +163,7 @@ class Kernel(Generic[C]):
                 visible.setdefault(name, self._wrapped(route, profile))
         identity: dict[str, Any] = {}
         if profile.server_info_key:
-            identity[profile.server_info_key] = project(self._server_info, profile.revision).value
+            identity[profile.server_info_key] = restate(self._server_info, profile.revision).value
         lifecycle = lifecycle_of(profile, self.per_request)
         names = self.extensions.name_params(profile)
         return RevisionBinding(profile, visible, lifecycle, identity, names)
@@ -359,7 +359,7 @@ class Kernel(Generic[C]):
             if kind in self.extensions.arms:
                 self._check_arm(call, kind)
             else:
-                result = project(result, caller.profile.revision).value
+                result = restate(result, caller.profile.revision).value
         if binding.identity:
             result = binding.with_identity(result)
         field = long_text_field(result.__class__)

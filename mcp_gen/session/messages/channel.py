@@ -20,8 +20,8 @@ if TYPE_CHECKING:
 
     from mcp_gen.core.envelope import RequestId
     from mcp_gen.core.transport.protocols import Reply
-    from mcp_wire.callers import OnProgress
     from mcp_wire.method import Method
+    from mcp_wire.peer_calls import OnProgress
 
 __all__ = [
     "NULL_CHANNEL",

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     from mcp_gen.core.protocol_state import NotificationReceived
     from mcp_gen.session.messages.middleware import Inner, Middleware
-    from mcp_wire.hook_points import HookSet
+    from mcp_wire.hook_machinery import HookSet
     from mcp_wire.method import Method
     from mcp_wire.profile import Profile
 

@@ -9,7 +9,7 @@ if TYPE_CHECKING:
 
     from mcp_gen.core.extensions.extensions import Extensions
     from mcp_gen.session.messages.middleware import Middleware
-    from mcp_wire.hook_points import HookSet
+    from mcp_wire.hook_machinery import HookSet
 
 __all__ = ["Outbound", "OutboundHooks"]
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 import msgspec
 
 from mcp_gen.core.errors import InvalidResult, ProtocolError, UsageError
-from mcp_gen.core.projection.project import project
+from mcp_gen.core.projection.project import restate
 from mcp_gen.session.messages.middleware import wrap
 
 if TYPE_CHECKING:
@@ -17,9 +17,9 @@ if TYPE_CHECKING:
 
     from mcp_gen.session.messages.channel import Channel
     from mcp_gen.session.messages.middleware import Inner, Middleware
-    from mcp_wire.callers import OnProgress
-    from mcp_wire.hook_points import HookPoint, HookSet
+    from mcp_wire.hook_machinery import HookPoint, HookSet
     from mcp_wire.method import Method
+    from mcp_wire.peer_calls import OnProgress
     from mcp_wire.profile import Profile
 
 __all__ = ["DEFAULT_TIMEOUT_S", "RequestSender", "RevisionAdapter", "is_plain"]
@@ -118,7 +118,7 @@ class RevisionAdapter:
             given = self._spread(name, plan, given)
         for key, value in given.items():
             if not is_plain(value):
-                given[key] = project(value, self.revision).value
+                given[key] = restate(value, self.revision).value
         if meta:
             _add_meta(given, meta)
         for key in plan.needs:
@@ -144,7 +144,7 @@ class RevisionAdapter:
             UsageError: the call has no such parameter.
         """
         if "params" in given and "params" not in plan.takes:
-            return _fields(project(given["params"], self.revision).value)
+            return _fields(restate(given["params"], self.revision).value)
         for key in sorted(given.keys() - plan.takes):
             raise UsageError(f"{self.revision}: {name} has no `{key}`")
         return given

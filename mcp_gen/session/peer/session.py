@@ -15,7 +15,7 @@ from mcp_gen.core.extensions.extensions import CLIENT, Extensions, declared, own
 from mcp_gen.session.messages.outbound import Outbound
 from mcp_gen.session.messages.sender import RequestSender, RevisionAdapter
 from mcp_gen.session.peer.log_levels import as_json, is_enabled
-from mcp_wire.callers import ClientCaller
+from mcp_wire.peer_calls import ClientCaller
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Hashable

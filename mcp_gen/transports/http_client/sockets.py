@@ -105,17 +105,21 @@ class _SocketStream(httpcore2.AsyncNetworkStream):
         loop, protocol = asyncio.get_running_loop(), self._protocol
         if self._unsent:
             self._flush()
+        transport: asyncio.Transport | None = None
         try:
             async with asyncio.timeout(timeout):
                 transport = await loop.start_tls(
                     protocol.transport, protocol, ssl_context, server_hostname=server_hostname
                 )
         except TimeoutError:
-            protocol.transport.abort()
             raise httpcore2.ConnectTimeout(f"no encryption in {timeout:g} s") from None
         except OSError as error:  # the base class of all TLS errors
-            protocol.transport.abort()
             raise httpcore2.ConnectError(str(error)) from error
+        finally:
+            if transport is None:
+                protocol.transport.abort()
+                # asyncio tells the protocol of the handshake alone.
+                protocol.connection_lost(None)
         if transport is None:
             raise httpcore2.ConnectError("the server hung up")
         protocol.transport = transport

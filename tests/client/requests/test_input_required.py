@@ -16,13 +16,13 @@ from mcp_gen import (
     UrlElicitation,
 )
 from mcp_gen.types import CreateMessageResult, TextContent
-from tests.client.using import in_results, using
+from tests.client.using import in_results, live, using
 from tests.support.frames import PER_REQUEST
 from tests.support.peers.asked import WAIT_S
 from tests.support.peers.scripted import MemoryPeer, opening
 
 if TYPE_CHECKING:
-    from mcp_wire.hooks import CallToolParams, CallToolResults
+    from mcp_wire.hook_types import CallToolParams, CallToolResults
 
 FORM = {
     "method": "elicitation/create",
@@ -97,6 +97,17 @@ def able(**more: Any) -> Client:
 async def outcome(rounds: Rounds, client: Client, **options: Any) -> Any:
     async with using(client, await rounds.server.start(), PER_REQUEST) as session:
         return await session.call_tool("t", {"x": 1}, **options)
+
+
+@live
+async def test_where_servers_send_requests_a_result_that_asks_is_refused_at_any_result_types(
+    revision: str,
+) -> None:
+    server = MemoryPeer({**opening(revision), "tools/call": lambda params: asks("s 1")})
+    newest = {"result_revision": PER_REQUEST}
+    async with using(able(), await server.start(), revision, **newest) as session:
+        with pytest.raises(ProtocolError, match="answered with InputRequiredResult, unasked for"):
+            await session.call_tool("t")
 
 
 async def test_the_answers_go_back_by_their_keys_with_the_state_and_the_params() -> None:

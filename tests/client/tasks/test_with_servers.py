@@ -23,6 +23,7 @@ from mcp_gen import (
     TaskGone,
     Tasks,
     ToolError,
+    UsageError,
     text_of,
 )
 from mcp_wire import latest
@@ -296,3 +297,20 @@ async def test_a_server_fetches_what_it_asked_for_as_a_task_of_the_client(way: W
 
     async with connected(way, CORE, work, elicitation=fill_in) as session:
         assert text_of(await session.call_tool("greet", {})) == "Hello, Ada"
+
+
+@pytest.mark.parametrize(
+    ("revision", "tasks", "why"),
+    [
+        (mcp_wire.REVISIONS[0], True, f"{mcp_wire.REVISIONS[0]} has no tasks"),
+        (mcp_wire.REVISIONS[0], False, f"{mcp_wire.REVISIONS[0]} has no tasks"),
+        (DIRECTED, False, "make the client with `tasks=True`"),
+    ],
+)
+async def test_where_there_are_no_tasks_a_client_is_told_why(
+    revision: str, tasks: bool, why: str
+) -> None:
+    async with Client("test", tasks=tasks) as client:
+        session = await client.connect(Server("plain"), revision=revision)
+        with pytest.raises(UsageError, match=why):
+            await session.task("t1").refresh()

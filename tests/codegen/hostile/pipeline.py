@@ -16,6 +16,7 @@ import msgspec
 import pydantic
 
 from codegen.emit.pydantic_models import models
+from codegen.emit.python_text import picked
 from codegen.emit.renderer import Renderer, names
 from codegen.model import ir
 from codegen.model.build import build
@@ -23,7 +24,7 @@ from codegen.model.docs import NO_DOCS
 from codegen.model.normalize import normalize
 from codegen.model.overlay import Overlay
 from codegen.schema.load import Source, source_of
-from mcp_wire.base import arm_readers, decode, encode
+from mcp_wire.base import arm_pickers, arm_readers, decode, encode
 
 _HEADER = "# of a test"
 _numbers = count(1)
@@ -98,16 +99,19 @@ def surfaces(made: ir.Revision, *, pydantic: bool = True) -> Generator[Surfaces]
         values = {"header": _HEADER, "r": made, "names": names(made)}
         types = _imported(f"{home}.types", _renderer()("types", values))
         vars(there)["types"] = types
+        if picked(made):
+            _imported(f"{home}.untagged", _renderer()("untagged", values)).register()
         _imported(f"{home}.methods", _renderer()("methods", values))
-        text = models(made.normalized, made, {}) if pydantic else ""
+        text = models(made, {}, _renderer()) if pydantic else ""
         validating = _imported(f"mcp_wire.pydantic.{made.module}", text) if pydantic else None
         yield Surfaces(types, validating)
     finally:
         for name in [one for one in sys.modules if one.rpartition(".")[2] == made.module]:
             del sys.modules[name]
-        for name in (f"{home}.types", f"{home}.methods"):
-            sys.modules.pop(name, None)
-            arm_readers.pop(name, None)
+        for part in ("types", "methods", "untagged"):
+            sys.modules.pop(f"{home}.{part}", None)
+        arm_readers.pop(f"{home}.types", None)
+        arm_pickers.pop(f"{home}.types", None)
 
 
 def _imported(name: str, text: str) -> ModuleType:

@@ -156,14 +156,15 @@ def test_a_field_with_a_default_need_not_be_filled_in() -> None:
 class Optional(msgspec.Struct, rename="camel"):
     last_name: str | None
     choice: Literal["a"] | None
+    grade: Literal["b", None]
 
 
 def test_a_field_that_may_be_none_need_not_be_filled_in_either() -> None:
     form = elicitation_form(Optional)
     schema = on_the_wire(form.schema)
     assert "required" not in schema
-    assert list(schema["properties"]) == ["lastName", "choice"]
-    assert form.read({"lastName": "L"}) == Optional(last_name="L", choice=None)
+    assert list(schema["properties"]) == ["lastName", "choice", "grade"]
+    assert form.read({"lastName": "L"}) == Optional(last_name="L", choice=None, grade=None)
 
 
 class Typed(TypedDict):

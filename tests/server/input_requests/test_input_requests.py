@@ -9,7 +9,7 @@ from typing import Any, Literal
 import pytest
 
 import mcp_wire
-from mcp_gen import Accepted, Context, Server
+from mcp_gen import Accepted, Context, Server, UsageError
 from mcp_gen.compat.frame_check import FrameChecker
 from mcp_gen.types import TextContent
 from tests.support.frames import every_revision
@@ -552,6 +552,22 @@ async def test_roots_are_kept_until_they_change(told: bool) -> None:
         if told:
             client.client.send(b'{"jsonrpc":"2.0","method":"notifications/roots/list_changed"}')
         assert await client.text("where") == ("file:///b" if told else "file:///a")
+
+
+async def test_roots_that_are_kept_are_not_for_a_handler_that_has_returned() -> None:
+    server = Server("rooted")
+    contexts: list[Context] = []
+
+    @server.tool
+    async def where(ctx: Context) -> str:
+        contexts.append(ctx)
+        return (await ctx.list_roots())[0].uri
+
+    given = in_turn({"roots": [{"uri": "file:///a"}]})
+    async with answering(server, ASKS[0], given) as client:
+        assert await client.text("where") == "file:///a"
+        with pytest.raises(UsageError, match="only until they return"):
+            await contexts[0].list_roots()
 
 
 async def test_roots_that_change_while_they_are_asked_for_are_not_kept() -> None:

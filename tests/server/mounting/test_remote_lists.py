@@ -10,6 +10,7 @@ import pytest
 
 from mcp_gen import CacheHints, Client, Context, Server
 from mcp_gen.server.mounting.kinds import TOOLS
+from mcp_gen.server.resources import handlers as resources
 from tests.server.mounting.gateway import at_two, gateway, until, weather
 from tests.support.frames import HANDSHAKE, PER_REQUEST, each_lifecycle, with_handshake
 from tests.support.peers.asked import WAIT_S
@@ -419,6 +420,23 @@ async def test_subscribing_at_a_server_that_is_down_says_which_it_is() -> None:
             await session.aclose()
             refused = await client.refusal("resources/subscribe", {"uri": "weather:///today"})
             assert "mount 'far': its server cannot be reached" in str(refused)
+
+
+@pytest.mark.parametrize("inside", [HANDSHAKE, PER_REQUEST])
+async def test_a_session_cannot_subscribe_without_end_at_a_remote_server(
+    inside: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(resources, "MAX_SUBSCRIPTIONS", 2)
+    async with (
+        gateway(weather(), inside) as server,
+        talk(lambda: server, HANDSHAKE) as client,
+    ):
+        for city in ("Oslo", "Rome", "Oslo"):
+            await client.request("resources/subscribe", {"uri": f"weather://{city}/now"})
+        refused = await client.refusal("resources/subscribe", {"uri": "weather://Bern/now"})
+        (session,) = server.sessions()
+        assert "may subscribe to 2 resources" in str(refused)
+        assert session.subscribed == {"weather://Oslo/now", "weather://Rome/now"}
 
 
 async def test_a_subscription_that_is_refused_is_refused_to_all_who_wait_for_it() -> None:

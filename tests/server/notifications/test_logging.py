@@ -352,7 +352,7 @@ async def test_a_record_that_belongs_to_no_request_goes_to_nobody() -> None:
             assert logged(client) == []
 
 
-@pytest.mark.parametrize("name", ["mcp_gen.server", "mcp_wire.hook_points", "asyncio"])
+@pytest.mark.parametrize("name", ["mcp_gen.server", "mcp_wire.hook_machinery", "asyncio"])
 async def test_what_tells_of_the_sending_itself_is_not_sent(name: str) -> None:
     server = Server("logs")
 

@@ -15,9 +15,9 @@ from tests.support.peers.raw import WAIT_S, RawClient, talking
 NAN, INFINITY = float("nan"), float("inf")
 
 
-def a_server(*reports: tuple[Any, ...]) -> Server:
+def a_server(*reports: tuple[Any, ...], **options: Any) -> Server:
     """Return a server with a tool that reports this progress."""
-    server = Server("progress")
+    server = Server("progress", **options)
 
     @server.tool
     async def work(ctx: Context) -> str:
@@ -100,6 +100,16 @@ async def test_a_total_that_json_has_no_number_for_is_left_out(revision: str) ->
     async with talking(a_server((1, INFINITY)), revision) as client:
         await client.ask(work(client))
         assert reports(client) == [{"progressToken": "t", "progress": 1}]
+
+
+@pytest.mark.parametrize(("per_s", "sent"), [(None, [*range(300)]), (0.001, [0])])
+async def test_a_server_sends_as_many_reports_as_it_is_told(
+    per_s: float | None, sent: list[int]
+) -> None:
+    server = a_server(*((progress,) for progress in range(300)), max_progress_per_s=per_s)
+    async with talking(server, HANDSHAKE) as client:
+        await client.ask(work(client))
+        assert values(client) == sent
 
 
 @every_revision

@@ -5,7 +5,7 @@ from __future__ import annotations
 import base64
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import Annotated, Any
 
 import msgspec
 import pydantic
@@ -110,6 +110,8 @@ async def test_fixed_content_is_read_as_it_is(revision: str, value: Any, key: st
         (Point, "application/json"),
         (Model, "application/json"),
         (dict[str, int] | None, "application/json"),
+        (Annotated[str, "a note"], "text/plain"),
+        (bytes | None, "application/octet-stream"),
         (str | bytes, None),
         (Any, None),
         (Contents, None),

@@ -432,7 +432,8 @@ async def test_there_is_subscribing_to_files_that_there_are(
     root: Path, revision: str, path: str, can: bool
 ) -> None:
     answer = await asked(serving(root), revision, "resources/subscribe", uri=f"docs://{path}")
-    assert ("result" in answer) == can
+    missing = None if can else mcp_wire.profile(revision).resource_not_found_code
+    assert answer.get("error", {}).get("code") == missing
 
 
 # --- within the client's roots ---

@@ -117,6 +117,18 @@ async def test_a_lifespan_that_does_not_start_is_one_error_that_names_the_cause(
     assert caught.value.__cause__ is life.fails
 
 
+async def test_a_lifespan_that_cancels_its_own_start_is_an_error_of_its_users() -> None:
+    @asynccontextmanager
+    async def cancelled(server: Server) -> AsyncIterator[None]:
+        raise asyncio.CancelledError
+        yield
+
+    server = Server("cancelled", lifespan=cancelled)
+    serving = asyncio.create_task(server.serve(memory_pair()[1]))
+    with pytest.raises(LifespanError, match="'cancelled': its lifespan did not start: it was"):
+        await asyncio.wait_for(serving, WAIT_S)
+
+
 async def test_several_clients_of_a_lifespan_that_does_not_start_hear_of_it_alike() -> None:
     life = Life()
     life.fails = RuntimeError("no")

@@ -12,7 +12,7 @@ from msgspec import Raw
 
 import mcp_wire
 from mcp_gen import Context, McpError, Server, Tasks, UsageError
-from tests.server.tasks.raw_client import CORE, WITHOUT, conversing, related
+from tests.server.tasks.raw_client import CORE, WITHOUT, conversing, related, until
 from tests.support.frames import ALL
 from tests.support.peers.raw import talking
 
@@ -297,6 +297,52 @@ async def test_a_session_is_told_how_its_tasks_stand() -> None:
         go.set()
         told = await client.told("notifications/tasks/status")
         assert (told["taskId"], told["status"], "_meta" in told) == (id, "completed", False)
+
+
+async def test_a_session_is_told_that_its_task_is_over_before_it_gets_the_result() -> None:
+    server, go = a_server()
+    async with conversing(server) as client:
+        waiting = client.send("tasks/result", taskId=await client.make("work"))
+        await client.ask("ping")
+        go.set()
+        assert (await client.client.next())["method"] == "notifications/tasks/status"
+        assert (await client.client.next())["id"] == waiting
+
+
+async def test_a_status_that_could_not_be_sent_is_logged(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    server, go = a_server()
+
+    @server.sending_middleware
+    async def fail(ctx: Any, method: str, params: Any, call_next: Any) -> Any:
+        if method == "notifications/tasks/status":
+            raise ZeroDivisionError
+        return await call_next(params)
+
+    async with conversing(server) as client:
+        id = await client.make("work")
+        go.set()
+        assert await client.text(id) == "it is done"
+        await until(lambda: "a notification could not be sent" in caplog.text)
+
+
+async def test_hooks_see_what_a_session_is_told_of_its_tasks(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    server, go = a_server()
+    seen: list[str] = []
+
+    @server.hooks.outbound.on_task_status
+    async def hear(ctx: Any, params: Any) -> None:
+        seen.append(params.status)
+
+    async with conversing(server) as client:
+        await client.make("work")
+        go.set()
+        await client.told("notifications/tasks/status")
+        assert seen == ["completed"]
+    assert "could not be sent" not in caplog.text
 
 
 async def test_progress_goes_on_until_the_end_and_names_the_task() -> None:

@@ -19,7 +19,7 @@ from mcp_gen.session.duplex.connection import DuplexConnection
 from mcp_gen.session.messages.sender import RequestSender
 from mcp_gen.transports.memory import MemoryTransport, memory_pair
 from mcp_wire.handlers import ClientHandlers, ServerHandlers
-from mcp_wire.hook_points import HookSet
+from mcp_wire.hook_machinery import HookSet
 from mcp_wire.hooks import ClientHooks, ServerHooks
 from mcp_wire.method import Method
 from tests.support.frames import Speaker, encoded, every_revision

@@ -18,7 +18,7 @@ from mcp_gen.compat.recording import RecordingTransport
 from mcp_gen.session.duplex.server import ServerConnection
 from mcp_gen.transports.memory import memory_pair
 from mcp_wire import latest
-from mcp_wire.callers import ClientCaller, ServerCaller
+from mcp_wire.peer_calls import ClientCaller, ServerCaller
 from tests.support.frames import every_revision, server_violations, with_handshake
 from tests.support.peers.minimal_peers import rows
 from tests.support.peers.raw import WAIT_S
@@ -39,7 +39,7 @@ class Both:
 @asynccontextmanager
 async def both(revision: str) -> AsyncIterator[Both]:
     """Connect both ends; `asked` records the requests. Every server frame is checked."""
-    server = Server("callers")
+    server = Server("calls")
     theirs: list[ServerConnection[Any]] = []
     server.hooks.session_opened(theirs.append)
 
@@ -54,7 +54,7 @@ async def both(revision: str) -> AsyncIterator[Both]:
     ours, end = memory_pair()
     serving = asyncio.get_running_loop().create_task(server.serve(end))
     recorded = RecordingTransport(ours)
-    async with Client("callers") as client:
+    async with Client("calls") as client:
         session = await client.connect(recorded, revision=revision)
         await session.list_tools()
         made = Both(server, client, session)

@@ -14,7 +14,7 @@ from mcp_gen.session.duplex.server import ServerConnection
 from mcp_gen.session.kernel.kernel import Kernel
 from mcp_wire import latest
 from mcp_wire.handlers import ClientHandlers, ServerHandlers
-from mcp_wire.hook_points import HookPoint, HookSet, NoticePoint
+from mcp_wire.hook_machinery import HookPoint, HookSet, NoticePoint
 from mcp_wire.hooks import ServerHooks
 from mcp_wire.method import Method
 from tests.wire.revisions import kept

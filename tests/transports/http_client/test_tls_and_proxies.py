@@ -6,11 +6,14 @@ import asyncio
 import datetime
 import ipaddress
 import os
+import ssl
 import sys
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
+from typing import Any
 
+import httpcore2
 import pytest
 from cryptography import x509
 from cryptography.hazmat.primitives import hashes, serialization
@@ -18,6 +21,7 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import NameOID
 
 from mcp_gen import Client, Server, TransportError
+from mcp_gen.transports.http_client.sockets import SocketBackend
 from tests.client.scripted import opening
 from tests.support.frames import HANDSHAKE, PER_REQUEST, each_lifecycle
 from tests.support.http.loopback import Got, Line, Web, scripted_web, serving
@@ -90,6 +94,60 @@ async def test_a_server_that_is_not_encrypted_is_not_spoken_to_over_tls() -> Non
     async with serving(server().asgi()) as web, Client("test") as client:
         with pytest.raises(TransportError, match="cannot be reached"):
             await client.connect(web.url.replace("http:", "https:"))
+
+
+@asynccontextmanager
+async def deaf_inside_tls(certificate: Path) -> AsyncIterator[tuple[Any, ssl.SSLContext]]:
+    """Connect over TLS to a peer that then reads nothing, not even a goodbye.
+
+    The stream is returned with the TLS context of the client, to encrypt it once more, as behind a
+    proxy with TLS.
+    """
+    inside, outside = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER), ssl.create_default_context()
+    inside.load_cert_chain(certificate)
+    outside.load_verify_locations(certificate)
+    met: asyncio.Future[asyncio.StreamWriter] = asyncio.get_running_loop().create_future()
+
+    def meet(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        writer.transport.pause_reading()
+        met.set_result(writer)
+
+    async with await asyncio.start_server(meet, "127.0.0.1", ssl=inside) as server:
+        port = server.sockets[0].getsockname()[1]
+        stream = await SocketBackend().connect_tcp("127.0.0.1", port)
+        encrypted = await stream.start_tls(outside, "127.0.0.1", WAIT_S)
+        peer = await asyncio.wait_for(met, WAIT_S)
+        try:
+            yield encrypted, outside
+        finally:
+            peer.transport.abort()
+            await asyncio.sleep(0)
+
+
+async def test_a_connection_that_cannot_be_encrypted_is_dropped_at_once(certificate: Path) -> None:
+    async with deaf_inside_tls(certificate) as (stream, context):
+        socket = stream.get_extra_info("socket")
+        with pytest.raises(httpcore2.ConnectTimeout):
+            await stream.start_tls(context, "127.0.0.1", 0.05)
+        # Without waiting for the peer's goodbye, which takes asyncio half a minute.
+        async with asyncio.timeout(10):
+            # Nothing is told of the end of a connection that did not become one.
+            while socket.fileno() != -1:  # noqa: ASYNC110
+                await asyncio.sleep(0)
+            await stream.aclose()
+
+
+async def test_a_server_that_hangs_up_in_the_moment_of_encryption_cannot_be_reached(
+    certificate: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def start_tls(*given: Any, **options: Any) -> None:
+        """Return what asyncio does if the connection ends in the turn of the handshake."""
+
+    async with deaf_inside_tls(certificate) as (stream, context):
+        monkeypatch.setattr(asyncio.get_running_loop(), "start_tls", start_tls)
+        with pytest.raises(httpcore2.ConnectError, match="hung up"):
+            await stream.start_tls(context, "127.0.0.1", WAIT_S)
+        await stream.aclose()
 
 
 # --- through a proxy ---

@@ -216,6 +216,18 @@ def test_origins_are_listed_as_browsers_send_them(origins: Any) -> None:
         Server("origins").asgi(allowed_origins=origins)
 
 
+@pytest.mark.parametrize(
+    ("more_bytes", "remembered"), [(0, 1), (1, 0)], ids=["at the limit", "above it"]
+)
+def test_a_check_is_remembered_by_the_length_of_both_headers(
+    more_bytes: int, remembered: int
+) -> None:
+    guard, host = OriginGuard(None, None), b"localhost"
+    origin = b"http://" + b"x" * (256 - len(host) - len(b"http://") + more_bytes)
+    guard.check(("127.0.0.1", 80), host, origin)
+    assert len(guard._known) == remembered
+
+
 def test_what_was_asked_before_is_remembered_within_limits() -> None:
     guard = OriginGuard(None, None)
     for number in range(3000):

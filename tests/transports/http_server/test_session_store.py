@@ -17,7 +17,8 @@ from mcp_gen.core.stores.sessions import MemorySessionStore, StoredSession
 from mcp_gen.session.peer.session import Session
 from mcp_gen.transports.http_server.asgi import Scope
 from tests.support.frames import HANDSHAKE, Speaker, with_sessions
-from tests.support.http.asgi import WebClient, surfing
+from tests.support.http.asgi import Open, WebClient, end, surfing
+from tests.support.peers.raw import WAIT_S
 
 ROOTS = {"roots": [{"uri": "file:///a"}]}
 
@@ -27,8 +28,12 @@ class Elsewhere:
 
     def __init__(self) -> None:
         self.kept: dict[str, bytes] = {}
+        self.forgotten = asyncio.Event()
+        self.saved: list[StoredSession] = []
+        """What was to be saved, in its order."""
 
     async def save(self, session: StoredSession) -> None:
+        self.saved.append(session)
         await asyncio.sleep(0)
         self.kept[session.id] = msgspec.json.encode(session)
 
@@ -39,6 +44,7 @@ class Elsewhere:
 
     async def forget(self, id: str) -> None:
         self.kept.pop(id, None)
+        self.forgotten.set()
 
 
 def a_server() -> Server:
@@ -138,6 +144,168 @@ async def test_sessions_open_hooks_run_where_a_session_goes_on(revision: str) ->
 
         await client.ask(client.speaker.call(1, "who"))
     assert opened == [revision]
+
+
+@with_sessions
+async def test_a_session_is_saved_as_ready_when_its_client_is(revision: str) -> None:
+    store = Elsewhere()
+    async with surfing(a_server().asgi(session_store=store), revision):
+        (kept,) = store.kept.values()
+    assert msgspec.json.decode(kept, type=StoredSession).ready
+
+
+@with_sessions
+async def test_a_session_is_saved_when_it_has_changed_and_not_at_each_message(
+    revision: str,
+) -> None:
+    store = Elsewhere()
+    async with surfing(a_server().asgi(session_store=store), revision) as client:
+        assert [saved.ready for saved in store.saved] == [False, True]
+        await client.ask(client.speaker.call(1, "who"))
+        await client.ask(client.speaker.cancel(1))
+        assert len(store.saved) == 2
+
+
+class Slow(Elsewhere):
+    """Store that keeps subscriptions only when it is told to `go_on`."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.begun, self.go_on = asyncio.Event(), asyncio.Event()
+
+    async def save(self, session: StoredSession) -> None:
+        if session.subscribed and session.log_level is None:
+            self.begun.set()
+            await self.go_on.wait()
+        await super().save(session)
+
+    async def is_saving(self) -> None:
+        async with asyncio.timeout(WAIT_S):
+            await self.begun.wait()
+
+    def state(self) -> StoredSession:
+        """Return the only session that is kept."""
+        (kept,) = self.kept.values()
+        return msgspec.json.decode(kept, type=StoredSession)
+
+
+def subscribe(client: WebClient) -> Open:
+    return client.post(client.speaker.request("s", "resources/subscribe", {"uri": "a://b"}))
+
+
+def set_level(client: WebClient, id: Any = "l") -> Open:
+    return client.post(client.speaker.request(id, "logging/setLevel", {"level": "error"}))
+
+
+async def test_an_older_state_of_a_session_does_not_replace_a_newer_one() -> None:
+    store = Slow()
+    async with surfing(a_server().asgi(session_store=store), HANDSHAKE) as client:
+        subscribing = subscribe(client)
+        await store.is_saving()
+        setting = set_level(client)
+        for _ in range(20):  # turns in which a second save could overtake the first
+            await asyncio.sleep(0)
+        store.go_on.set()
+        await subscribing.whole()
+        await setting.whole()
+        assert (store.state().subscribed, store.state().log_level) == (("a://b",), "error")
+
+
+async def test_changes_that_wait_for_a_save_are_saved_together() -> None:
+    store = Slow()
+    async with surfing(a_server().asgi(session_store=store), HANDSHAKE) as client:
+        waiting = [subscribe(client)]
+        await store.is_saving()
+        store.saved.clear()
+        waiting += [set_level(client, id) for id in (1, 2, 3)]
+        for _ in range(20):  # turns in which all three are handled
+            await asyncio.sleep(0)
+        store.go_on.set()
+        for one in waiting:
+            await one.whole()
+        assert [saved.log_level for saved in store.saved] == [None, "error"]
+
+
+async def test_a_call_that_changes_nothing_does_not_wait_for_a_save() -> None:
+    store = Slow()
+    async with surfing(a_server().asgi(session_store=store), HANDSHAKE) as client:
+        subscribing = subscribe(client)
+        await store.is_saving()
+        assert text(await client.ask(client.speaker.call(1, "who"))).startswith("raw")
+        store.go_on.set()
+        await subscribing.whole()
+
+
+async def test_a_session_is_saved_before_the_response_on_a_stream() -> None:
+    server, store = a_server(), Slow()
+
+    @server.middleware
+    async def tell(ctx: Context, method: str, params: Any, call_next: Any) -> Any:
+        if method == "resources/subscribe":
+            await ctx.log("error", "soon")
+        return await call_next(params)
+
+    async with surfing(server.asgi(session_store=store), HANDSHAKE) as client:
+        subscribing = subscribe(client)
+        await store.is_saving()
+        assert (await subscribing.frame())["method"] == "notifications/message"
+        for _ in range(20):  # turns in which the response could come
+            await asyncio.sleep(0)
+        before = subscribing.so_far
+        store.go_on.set()
+        assert (await subscribing.frame())["result"] == {}
+    assert before is not None
+    assert b'"result"' not in before.body
+
+
+async def test_a_change_that_a_save_is_over_for_is_saved_too() -> None:
+    server, store, handled = a_server(), Slow(), asyncio.Event()
+    during: list[Open] = []
+
+    @server.middleware
+    async def wait(ctx: Context, method: str, params: Any, call_next: Any) -> Any:
+        result = await call_next(params)
+        if method == "logging/setLevel":
+            handled.set()
+            await during[0].whole()
+        return result
+
+    async with surfing(server.asgi(session_store=store), HANDSHAKE) as client:
+        during.append(subscribe(client))
+        await store.is_saving()
+        setting = set_level(client)
+        async with asyncio.timeout(WAIT_S):
+            await handled.wait()
+        store.go_on.set()
+        await setting.whole()
+        assert store.state().log_level == "error"
+
+
+async def test_a_session_that_ends_during_a_save_is_not_kept() -> None:
+    store = Slow()
+    app = a_server().asgi(session_store=store)
+    async with surfing(app, HANDSHAKE) as client:
+        subscribing = subscribe(client)
+        await store.is_saving()
+        await end(app, client.session)
+        for _ in range(20):  # turns in which the removal could overtake the save
+            await asyncio.sleep(0)
+        store.go_on.set()
+        await subscribing.ended()
+        async with asyncio.timeout(WAIT_S):
+            await store.forgotten.wait()
+        assert store.kept == {}
+
+
+async def test_what_a_cancelled_request_has_changed_is_saved_with_the_next() -> None:
+    store = Slow()
+    async with surfing(a_server().asgi(session_store=store), HANDSHAKE) as client:
+        subscribe(client)
+        await store.is_saving()
+        await client.ask(client.speaker.cancel("s"))
+        store.go_on.set()
+        await client.ask(client.speaker.call(1, "who"))
+        assert store.state().subscribed == ("a://b",)
 
 
 async def test_a_session_that_its_client_has_ended_is_gone_everywhere() -> None:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 from mcp_wire.extension import hook_point, notice_point
 
 if TYPE_CHECKING:
-    from mcp_wire.hook_points import HookPoint, HookSet, NoticePoint
+    from mcp_wire.hook_machinery import HookPoint, HookSet, NoticePoint
 
     from . import types
 

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 from . import methods, types
 
 if TYPE_CHECKING:
-    from mcp_wire.callers import OnProgress, Peer
     from mcp_wire.extension import Told
+    from mcp_wire.peer_calls import OnProgress, Peer
 
 __all__ = ["ToClient", "ToServer"]
 

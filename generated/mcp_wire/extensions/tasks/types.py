@@ -232,6 +232,7 @@ class CreateTaskResult(Wire, tag_field="resultType", tag="task", kw_only=True):
     ttl_ms: int | None = always(0)
     """Lifetime after creation, in milliseconds; None means without limit."""
     meta: dict[str, Any] | None = None
+    """Metadata by key; keys that we do not know are kept."""
     status_message: str | None = None
     """Explanation of the state for people, such as the reason of a failure."""
     poll_interval_ms: int | None = None
@@ -251,13 +252,7 @@ class GetTaskRequestParams(Wire, kw_only=True):
     task_id: str
     """Identifies the task; chosen by the server."""
     meta: dict[str, Any] | None = None
-
-
-class GetTaskRequest(Wire, tag_field="method", tag="tasks/get", kw_only=True):
-    method: ClassVar[Literal["tasks/get"]] = "tasks/get"
-    id: RequestId
-    jsonrpc: Literal["2.0"] = const("2.0")
-    params: GetTaskRequestParams
+    """Metadata by key; keys that we do not know are kept."""
 
 
 class WorkingTaskResult(Wire, tag_field="status", tag="working", kw_only=True):
@@ -279,6 +274,7 @@ class WorkingTaskResult(Wire, tag_field="status", tag="working", kw_only=True):
     ttl_ms: int | None = always(0)
     """Lifetime after creation, in milliseconds; None means without limit."""
     meta: dict[str, Any] | None = None
+    """Metadata by key; keys that we do not know are kept."""
     status_message: str | None = None
     """Explanation of the state for people, such as the reason of a failure."""
     poll_interval_ms: int | None = None
@@ -306,6 +302,7 @@ class InputRequiredTaskResult(Wire, tag_field="status", tag="input_required", kw
     input_requests: InputRequests
     """The questions that are open, by keys that are never used again."""
     meta: dict[str, Any] | None = None
+    """Metadata by key; keys that we do not know are kept."""
     status_message: str | None = None
     """Explanation of the state for people, such as the reason of a failure."""
     poll_interval_ms: int | None = None
@@ -333,6 +330,7 @@ class CompletedTaskResult(Wire, tag_field="status", tag="completed", kw_only=Tru
     result: dict[str, Any]
     """The result that the request would have been answered with."""
     meta: dict[str, Any] | None = None
+    """Metadata by key; keys that we do not know are kept."""
     status_message: str | None = None
     """Explanation of the state for people, such as the reason of a failure."""
     poll_interval_ms: int | None = None
@@ -360,6 +358,7 @@ class FailedTaskResult(Wire, tag_field="status", tag="failed", kw_only=True):
     error: Error
     """The JSON-RPC error that the request would have been answered with."""
     meta: dict[str, Any] | None = None
+    """Metadata by key; keys that we do not know are kept."""
     status_message: str | None = None
     """Explanation of the state for people, such as the reason of a failure."""
     poll_interval_ms: int | None = None
@@ -385,6 +384,7 @@ class CancelledTaskResult(Wire, tag_field="status", tag="cancelled", kw_only=Tru
     ttl_ms: int | None = always(0)
     """Lifetime after creation, in milliseconds; None means without limit."""
     meta: dict[str, Any] | None = None
+    """Metadata by key; keys that we do not know are kept."""
     status_message: str | None = None
     """Explanation of the state for people, such as the reason of a failure."""
     poll_interval_ms: int | None = None
@@ -406,13 +406,7 @@ class UpdateTaskRequestParams(Wire, kw_only=True):
     input_responses: dict[str, Any]
     """The answers, by the keys of the questions; what else stands there is ignored."""
     meta: dict[str, Any] | None = None
-
-
-class UpdateTaskRequest(Wire, tag_field="method", tag="tasks/update", kw_only=True):
-    method: ClassVar[Literal["tasks/update"]] = "tasks/update"
-    id: RequestId
-    jsonrpc: Literal["2.0"] = const("2.0")
-    params: UpdateTaskRequestParams
+    """Metadata by key; keys that we do not know are kept."""
 
 
 class UpdateTaskResult(Wire, tag_field="resultType", tag="complete", kw_only=True):
@@ -424,6 +418,7 @@ class UpdateTaskResult(Wire, tag_field="resultType", tag="complete", kw_only=Tru
 
     result_type: ClassVar[Literal["complete"]] = "complete"
     meta: dict[str, Any] | None = None
+    """Metadata by key; keys that we do not know are kept."""
 
 
 # --- Cancellation ---
@@ -439,13 +434,7 @@ class CancelTaskRequestParams(Wire, kw_only=True):
     task_id: str
     """Identifies the task; chosen by the server."""
     meta: dict[str, Any] | None = None
-
-
-class CancelTaskRequest(Wire, tag_field="method", tag="tasks/cancel", kw_only=True):
-    method: ClassVar[Literal["tasks/cancel"]] = "tasks/cancel"
-    id: RequestId
-    jsonrpc: Literal["2.0"] = const("2.0")
-    params: CancelTaskRequestParams
+    """Metadata by key; keys that we do not know are kept."""
 
 
 class CancelTaskResult(Wire, tag_field="resultType", tag="complete", kw_only=True):
@@ -457,6 +446,7 @@ class CancelTaskResult(Wire, tag_field="resultType", tag="complete", kw_only=Tru
 
     result_type: ClassVar[Literal["complete"]] = "complete"
     meta: dict[str, Any] | None = None
+    """Metadata by key; keys that we do not know are kept."""
 
 
 # --- Notifications ---
@@ -479,6 +469,7 @@ class WorkingTaskNotificationParams(Wire, tag_field="status", tag="working", kw_
     ttl_ms: int | None = always(0)
     """Lifetime after creation, in milliseconds; None means without limit."""
     meta: dict[str, Any] | None = None
+    """Metadata by key; keys that we do not know are kept."""
     status_message: str | None = None
     """Explanation of the state for people, such as the reason of a failure."""
     poll_interval_ms: int | None = None
@@ -506,6 +497,7 @@ class InputRequiredTaskNotificationParams(
     input_requests: InputRequests
     """The questions that are open, by keys that are never used again."""
     meta: dict[str, Any] | None = None
+    """Metadata by key; keys that we do not know are kept."""
     status_message: str | None = None
     """Explanation of the state for people, such as the reason of a failure."""
     poll_interval_ms: int | None = None
@@ -531,6 +523,7 @@ class CompletedTaskNotificationParams(Wire, tag_field="status", tag="completed",
     result: dict[str, Any]
     """The result that the request would have been answered with."""
     meta: dict[str, Any] | None = None
+    """Metadata by key; keys that we do not know are kept."""
     status_message: str | None = None
     """Explanation of the state for people, such as the reason of a failure."""
     poll_interval_ms: int | None = None
@@ -556,6 +549,7 @@ class FailedTaskNotificationParams(Wire, tag_field="status", tag="failed", kw_on
     error: Error
     """The JSON-RPC error that the request would have been answered with."""
     meta: dict[str, Any] | None = None
+    """Metadata by key; keys that we do not know are kept."""
     status_message: str | None = None
     """Explanation of the state for people, such as the reason of a failure."""
     poll_interval_ms: int | None = None
@@ -579,16 +573,11 @@ class CancelledTaskNotificationParams(Wire, tag_field="status", tag="cancelled",
     ttl_ms: int | None = always(0)
     """Lifetime after creation, in milliseconds; None means without limit."""
     meta: dict[str, Any] | None = None
+    """Metadata by key; keys that we do not know are kept."""
     status_message: str | None = None
     """Explanation of the state for people, such as the reason of a failure."""
     poll_interval_ms: int | None = None
     """Suggested delay between status requests, in milliseconds."""
-
-
-class TaskStatusNotification(Wire, tag_field="method", tag="notifications/tasks", kw_only=True):
-    method: ClassVar[Literal["notifications/tasks"]] = "notifications/tasks"
-    jsonrpc: Literal["2.0"] = const("2.0")
-    params: TaskStatusNotificationParams
 
 
 class TaskSubscriptionNotifications(Wire, kw_only=True):
@@ -611,6 +600,73 @@ class TaskSubscriptionAcknowledgedNotifications(Wire, kw_only=True):
 
     task_ids: list[str] | None = None
     """The tasks to report."""
+
+
+# --- Whole messages ---
+# For type checkers and tests. The runtime does not use them: it reads the frame first, and then
+# params and results alone.
+
+
+class GetTaskRequest(Wire, tag_field="method", tag="tasks/get", kw_only=True):
+    """The request `tasks/get`, from client to server.
+
+    Source:
+    https://github.com/modelcontextprotocol/ext-tasks/blob/main/specification/draft/tasks.md#task-polling
+    """
+
+    method: ClassVar[Literal["tasks/get"]] = "tasks/get"
+    id: RequestId
+    """Ties a response to its request; chosen by the request's sender."""
+    jsonrpc: Literal["2.0"] = const("2.0")
+    """Version of JSON-RPC, always `2.0`."""
+    params: GetTaskRequestParams
+    """Arguments of the method."""
+
+
+class UpdateTaskRequest(Wire, tag_field="method", tag="tasks/update", kw_only=True):
+    """The request `tasks/update`, from client to server.
+
+    Source:
+    https://github.com/modelcontextprotocol/ext-tasks/blob/main/specification/draft/tasks.md#task-update-requests
+    """
+
+    method: ClassVar[Literal["tasks/update"]] = "tasks/update"
+    id: RequestId
+    """Ties a response to its request; chosen by the request's sender."""
+    jsonrpc: Literal["2.0"] = const("2.0")
+    """Version of JSON-RPC, always `2.0`."""
+    params: UpdateTaskRequestParams
+    """Arguments of the method."""
+
+
+class CancelTaskRequest(Wire, tag_field="method", tag="tasks/cancel", kw_only=True):
+    """The request `tasks/cancel`, from client to server.
+
+    Source:
+    https://github.com/modelcontextprotocol/ext-tasks/blob/main/specification/draft/tasks.md#task-cancellation
+    """
+
+    method: ClassVar[Literal["tasks/cancel"]] = "tasks/cancel"
+    id: RequestId
+    """Ties a response to its request; chosen by the request's sender."""
+    jsonrpc: Literal["2.0"] = const("2.0")
+    """Version of JSON-RPC, always `2.0`."""
+    params: CancelTaskRequestParams
+    """Arguments of the method."""
+
+
+class TaskStatusNotification(Wire, tag_field="method", tag="notifications/tasks", kw_only=True):
+    """The notification `notifications/tasks`, from server to client.
+
+    Source:
+    https://github.com/modelcontextprotocol/ext-tasks/blob/main/specification/draft/tasks.md#task-status-notifications
+    """
+
+    method: ClassVar[Literal["notifications/tasks"]] = "notifications/tasks"
+    jsonrpc: Literal["2.0"] = const("2.0")
+    """Version of JSON-RPC, always `2.0`."""
+    params: TaskStatusNotificationParams
+    """Arguments of the method."""
 
 
 # --- Unions ---

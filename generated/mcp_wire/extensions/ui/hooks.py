@@ -8,7 +8,7 @@ from collections.abc import Awaitable
 from typing import TYPE_CHECKING, TypeAlias, TypeVar
 
 if TYPE_CHECKING:
-    from mcp_wire.hook_points import HookSet
+    from mcp_wire.hook_machinery import HookSet
 
 
 __all__ = ["ToClientHooks", "ToServerHooks"]

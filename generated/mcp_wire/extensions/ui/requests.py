@@ -7,8 +7,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from mcp_wire.callers import Peer
     from mcp_wire.extension import Told
+    from mcp_wire.peer_calls import Peer
 
 __all__ = ["ToClient", "ToServer"]
 
