@@ -60,12 +60,20 @@ def without_extra(kind: Any, data: bytes | Raw) -> bytes | Raw:
     """Return JSON of a type without the extra keys of open types, which no type names.
 
     Raises:
-        msgspec.DecodeError: not JSON, not UTF-8, or nested too deeply.
+        msgspec.DecodeError: the type has such keys, and the data is not JSON, not UTF-8, or nested
+            too deeply.
     """
-    decode_strictly(_ANY, data)
     plan = _plan(kind, only_extra=True)
-    patched = plan.patch(Raw(bytes(data)), _places(), {}) if plan else None
+    if plan is None:
+        return data
+    decode_strictly(_ANY, data)
+    patched = plan.patch(Raw(bytes(data)), _places(), {})
     return data if patched is None else patched
+
+
+def holds_open_types(kind: Any) -> bool:
+    """Return True if values of a type may have extra keys, at any depth."""
+    return _plan(kind, only_extra=True) is not None
 
 
 def _places() -> Iterator[int]:
