@@ -62,7 +62,7 @@ def with_extra(value: W, extra: Mapping[str, Any]) -> W:
 
 
 class _ExtraKeys:
-    """What the classes of values with extra keys have in common."""
+    """Base of the classes of values with extra keys."""
 
     __slots__ = ()
 

@@ -30,7 +30,7 @@ from mcp_wire.extra_keys import kept_keys
 T = TypeVar("T")
 
 Found: TypeAlias = dict[int, Any]
-"""What the type has no place for, by its number: `UnknownContent`, or the extra keys of a value."""
+"""Parts that a type has no place for, by number: `UnknownContent`, or extra keys of a value."""
 
 _ANY: Any = Any
 

@@ -335,9 +335,9 @@ class _Projection:
     def _is_target_type(self, kind: type) -> bool:
         return getattr(self.home, kind.__name__, None) is kind
 
-    def _new_plan(self, kind: type) -> _StructPlan | None:
+    def _new_plan(self, kind: type[Any]) -> _StructPlan | None:
         # Not kept by the class of a value with extra keys: a peer chooses how many there are.
-        key: tuple[type, str] = (declared_type(kind), self.to)
+        key: tuple[type[Any], str] = (declared_type(kind), self.to)
         return _plans[key] if key in _plans else _plans.setdefault(key, self._plan(key[0]))
 
     def _plan(self, kind: type) -> _StructPlan | None:
