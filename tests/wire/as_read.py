@@ -82,7 +82,7 @@ class AsRead:
             read |= self._object(schema, path)
             if self._matches("closed", path):
                 read.pop("additionalProperties", None)
-            if self.closed:
+            if self.closed and path not in self.there.listed("extra"):
                 read["additionalProperties"] = False
         elif isinstance(schema.get("additionalProperties"), dict):
             read["additionalProperties"] = self._schema(

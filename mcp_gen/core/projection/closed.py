@@ -14,7 +14,6 @@ import msgspec
 
 from mcp_wire import encode
 from mcp_wire.base import decode_strictly
-from mcp_wire.lenient_decoding import without_extra
 
 __all__ = ["ClosedViolation", "differences", "violations"]
 
@@ -51,6 +50,9 @@ def violations(
     Returns:
         One violation if the text is not valid; else one per unnamed, missing or changed key.
     """
+    # Imported here: a client that checks nothing does not need it.
+    from mcp_wire.lenient_decoding import without_extra
+
     try:
         named = without_extra(kind, data)
         # Strict, not mcp_wire.decode: a kind that the revision lacks is a violation here.

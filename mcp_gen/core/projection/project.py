@@ -20,7 +20,6 @@ from mcp_gen.core.projection.rules import RULES, Apply, Loss, substitute
 from mcp_wire import Wire
 from mcp_wire.aliases import ALIASES
 from mcp_wire.base import OpenWire, UntaggedUnion, arm_of, declared_type
-from mcp_wire.lenient_decoding import holds_open_types
 from mcp_wire.open_maps import OPEN_MAPS
 from mcp_wire.profile import Profile
 
@@ -391,6 +390,9 @@ def _converted(value: Any, annotation: Any) -> Any:
     try:
         return msgspec.convert(value, annotation, dec_hook=arm_of)
     except msgspec.ValidationError:
+        # Imported here: most processes never decode leniently.
+        from mcp_wire.lenient_decoding import holds_open_types
+
         if not holds_open_types(annotation):
             raise
         # It may have extra keys, which only decoding keeps.
