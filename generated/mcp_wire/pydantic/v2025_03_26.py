@@ -186,6 +186,8 @@ class RootsCapability(WireModel):
 class ClientCapabilities(WireModel):
     """Features that a client declares; an absent member is not supported.
 
+    Keys that it does not name are in `extra`.
+
     Source:
     https://modelcontextprotocol.io/specification/2025-03-26/basic/lifecycle#capability-negotiation
     """
@@ -756,6 +758,8 @@ class ToolsCapability(WireModel):
 
 class ServerCapabilities(WireModel):
     """Features that a server declares; an absent member is not supported.
+
+    Keys that it does not name are in `extra`.
 
     Source:
     https://modelcontextprotocol.io/specification/2025-03-26/basic/lifecycle#capability-negotiation

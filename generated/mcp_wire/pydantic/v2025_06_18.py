@@ -223,6 +223,8 @@ class RootsCapability(WireModel):
 class ClientCapabilities(WireModel):
     """Features that a client declares; an absent member is not supported.
 
+    Keys that it does not name are in `extra`.
+
     Source: https://modelcontextprotocol.io/specification/2025-06-18/schema#clientcapabilities
     """
 
@@ -867,6 +869,8 @@ class ToolsCapability(WireModel):
 
 class ServerCapabilities(WireModel):
     """Features that a server declares; an absent member is not supported.
+
+    Keys that it does not name are in `extra`.
 
     Source: https://modelcontextprotocol.io/specification/2025-06-18/schema#servercapabilities
     """

@@ -333,6 +333,8 @@ class ClientTasksCapability(WireModel):
 class ClientCapabilities(WireModel):
     """Features that a client declares; an absent member is not supported.
 
+    Keys that it does not name are in `extra`.
+
     Source: https://modelcontextprotocol.io/specification/2025-11-25/schema#clientcapabilities
     """
 
@@ -992,6 +994,8 @@ class ToolsCapability(WireModel):
 
 class ServerCapabilities(WireModel):
     """Features that a server declares; an absent member is not supported.
+
+    Keys that it does not name are in `extra`.
 
     Source: https://modelcontextprotocol.io/specification/2025-11-25/schema#servercapabilities
     """

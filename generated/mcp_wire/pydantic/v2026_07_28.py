@@ -1753,6 +1753,8 @@ class ResourceUpdatedNotification(WireModel):
 class ServerCapabilities(WireModel):
     """Features that a server declares; an absent member is not supported.
 
+    Keys that it does not name are in `extra`.
+
     Source: https://modelcontextprotocol.io/specification/2026-07-28/schema#servercapabilities
     """
 
@@ -1891,6 +1893,8 @@ class SamplingCapability(WireModel):
 
 class ClientCapabilities(WireModel):
     """Features that a client declares; an absent member is not supported.
+
+    Keys that it does not name are in `extra`.
 
     Source: https://modelcontextprotocol.io/specification/2026-07-28/schema#clientcapabilities
     """
