@@ -20,6 +20,9 @@ _SCALARS: dict[str, ir.Scalar] = {
 }
 ANY = ir.Scalar("any")
 
+_OF_OPEN_TYPES = ("extra", "with_extra")
+"""Attributes of all types that keep extra keys."""
+
 T = TypeVar("T")
 
 
@@ -137,7 +140,21 @@ class _Builder:
             self._markers.get(name, ""),
             self._deprecated(name),
             raw,
+            self._is_open(name, properties),
         )
+
+    def _is_open(self, name: str, properties: Object) -> bool:
+        """Return True if an [[extra]] row says that the schema's keys are no closed set."""
+        if not self._overlay.names("extra", self._revision, name):
+            return False
+        for wire in properties:
+            if snake(wire) in _OF_OPEN_TYPES:
+                raise self._stop(
+                    f"{name}/{wire}",
+                    f"wants the Python name `{snake(wire)}`, which every type with extra keys has; "
+                    "give it another in codegen/model/names.py",
+                )
+        return True
 
     def _check_python_names(self, name: str, properties: Object) -> None:
         wires: dict[str, str] = {}
@@ -236,7 +253,7 @@ class _Builder:
         pick = self._overlay.one("pick", self._revision, "name", name)
         if pick:
             return self._pick(
-                name, type_, [ir.PickArm(a["type"], tuple(a["when"])) for a in pick["arms"]]
+                name, type_, [self._pick_arm(arm["type"], arm["when"]) for arm in pick["arms"]]
             )
         arms = self._struct_arms(type_)
         if len(arms) > 1:
@@ -244,6 +261,11 @@ class _Builder:
             return ir.Alias(name, type_, "tag", keeps_unknown=unknown, deprecated=deprecated)
         strategy: ir.Strategy = "alias" if self._mentions_a_struct(type_) else "scalar"
         return ir.Alias(name, type_, strategy, deprecated=deprecated)
+
+    def _pick_arm(self, type_: str, when: list[str]) -> ir.PickArm:
+        schema = self._defs.get(type_, {})
+        optional = schema.get("properties", {}).keys() - {*schema.get("required", ())}
+        return ir.PickArm(type_, tuple(when), frozenset(optional.intersection(when)))
 
     def _pick(self, name: str, type_: ir.Type, arms: list[ir.PickArm]) -> ir.Alias:
         wanted = set(ir.arm_names(type_))

@@ -94,6 +94,8 @@ class Struct:
     deprecated: str = ""
     raw: tuple[str, ...] = ()
     """Fields that the dispatcher's twin of this struct leaves undecoded."""
+    open: bool = False
+    """True if keys that the schema does not name are kept."""
 
 
 Strategy: TypeAlias = Literal["scalar", "alias", "tag", "pick", "typing"]
@@ -105,6 +107,8 @@ class PickArm:
 
     type: str
     when: tuple[str, ...]
+    optional: frozenset[str] = frozenset()
+    """Keys that the arm may lack: null is read as absent there, so it selects nothing."""
 
 
 @dataclass(frozen=True)

@@ -233,7 +233,7 @@ class ClientRequestSender(RequestSender):
         """Return the result that starts a task; None if `raw` is another result."""
         try:
             return mcp_wire.decode(self.on_task_created, raw)
-        except msgspec.ValidationError:
+        except msgspec.DecodeError:
             return None
 
     def _check_conformance(self, method: Method[Any, Any], raw: msgspec.Raw) -> None:

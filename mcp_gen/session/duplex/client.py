@@ -7,6 +7,8 @@ import logging
 from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from msgspec import DecodeError
+
 from mcp_gen.core import envelope
 from mcp_gen.core.errors import (
     InvalidParams,
@@ -370,7 +372,7 @@ class ClientConnection(DuplexConnection):
     async def _answer(self, route: Route[Any], event: RequestReceived) -> bytes:
         try:
             params = route.decode(event.params)
-        except (ValueError, RecursionError) as error:
+        except DecodeError as error:
             bad = InvalidParams(f"{event.method}: {error}")
             return envelope.failure(event.id, envelope.error_object(bad))
         try:

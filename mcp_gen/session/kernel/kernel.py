@@ -254,7 +254,7 @@ class Kernel(Generic[C]):
             raise MethodNotFound(f"{binding.profile.revision}: no method `{method}` here")
         try:
             decoded = route.decode(params)
-        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+        except msgspec.DecodeError as error:
             binding.lifecycle.admit(caller, method, read_meta(params))
             raise bad_params(method, error) from None
         meta: dict[str, Any] | None

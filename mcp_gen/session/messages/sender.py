@@ -283,7 +283,7 @@ class RequestSender:
         reader: Method[Any, R] = self._read_as.get(method.name, method)
         try:
             result = reader.decode_result(raw)
-        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+        except msgspec.DecodeError as error:
             refused = InvalidResult(f"{method.name}: the {self._peer}'s result: {error}")
             result = self._read_other(method, raw, refused)
         else:
