@@ -14,7 +14,7 @@ from pydantic import Field, Strict, StrictInt, StrictStr
 from typing_extensions import TypeAliasType
 
 from mcp_wire.base import UnknownContent
-from mcp_wire.pydantic.base import AnyJson, Picked, Tagged, WireModel
+from mcp_wire.pydantic.base import AnyJson, OpenModel, Picked, Tagged, WireModel
 from mcp_wire.v2026_07_28 import types
 
 __all__ = [
@@ -1750,7 +1750,7 @@ class ResourceUpdatedNotification(WireModel):
     """Version of JSON-RPC, always `2.0`."""
 
 
-class ServerCapabilities(WireModel):
+class ServerCapabilities(OpenModel):
     """Features that a server declares; an absent member is not supported.
 
     Keys that it does not name are in `extra`.
@@ -1891,7 +1891,7 @@ class SamplingCapability(WireModel):
     """Present, as an empty object, if the model may be given `tools` and a `tool_choice`."""
 
 
-class ClientCapabilities(WireModel):
+class ClientCapabilities(OpenModel):
     """Features that a client declares; an absent member is not supported.
 
     Keys that it does not name are in `extra`.
