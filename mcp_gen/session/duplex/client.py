@@ -23,6 +23,7 @@ from mcp_gen.core.projection.project import restate
 from mcp_gen.core.protocol_state import MessageRejected, ResponseReceived
 from mcp_gen.session.duplex.connection import DuplexConnection
 from mcp_gen.session.kernel.errors import internal_error
+from mcp_gen.session.kernel.hook_results import check_result, restate_result
 from mcp_gen.session.messages.gather import wait_or_cancel
 from mcp_gen.session.messages.notifications import NotificationReceiver
 
@@ -76,6 +77,7 @@ class ClientConnection(DuplexConnection):
             transport, NotificationReceiver(hooks, _log, custom=self._rows), hooks.outbound
         )
         self.hooks = hooks
+        hooks.accept, hooks.outbound.accept = check_result, restate_result
         self._make_routes: Callable[[], Mapping[str, Route[Any]]] = dict
         self._routes: Mapping[str, Route[Any]] | None = None
         self._closed_hooks: asyncio.Task[None] | None = None

@@ -32,6 +32,7 @@ from mcp_gen.core.text_encoding import long_text_field, pre_encode_texts
 from mcp_gen.session.kernel.binding import Bindings, RevisionBinding, timed
 from mcp_gen.session.kernel.call import Call
 from mcp_gen.session.kernel.errors import bad_params, error_for_peer, is_cancelled
+from mcp_gen.session.kernel.hook_results import check_result, restate_result
 from mcp_gen.session.kernel.lifecycle import lifecycle_of, unsupported
 from mcp_gen.session.kernel.limits import Limits
 from mcp_gen.session.kernel.results import (
@@ -101,6 +102,7 @@ class Kernel(Generic[C]):
         self.handlers = handlers
         """Handlers of the methods; call `changed` after replacing them."""
         self.hooks = hooks
+        hooks.accept, hooks.outbound.accept = check_result, restate_result
         self.context = context
         self.declared_capabilities = offered
         self._server_info = server_info
