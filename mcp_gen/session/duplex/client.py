@@ -354,7 +354,18 @@ class ClientConnection(DuplexConnection):
         _log.warning("the server asks for `%s`, which is not offered", event.method)
         self._report_violation(event.method, "$.method", "not for a server to ask this client")
         error = MethodNotFound(f"this client does not offer `{event.method}`")
+        self.report_refusal(event.method, error)
         self._send(envelope.failure(event.id, envelope.error_object(error)), event.batch)
+
+    def report_refusal(self, method: str, error: ProtocolError) -> None:
+        """Start the `on_error` hooks for a request that is refused before its handler.
+
+        Args:
+            method: Name of the method.
+            error: Reason of the refusal.
+        """
+        if self.hooks.error_every:
+            self.run(self.hooks.tell_error(self.session, method, None, error))
 
     def _send(self, answer: bytes | None, batch: Batch | None) -> None:
         # Where servers embed requests in results, clients send no responses at all:
@@ -374,6 +385,7 @@ class ClientConnection(DuplexConnection):
             params = route.decode(event.params)
         except (ValueError, RecursionError) as error:
             bad = InvalidParams(f"{event.method}: {error}")
+            self.report_refusal(event.method, bad)
             return envelope.failure(event.id, envelope.error_object(bad))
         try:
             result = await route.call(self.session, params)

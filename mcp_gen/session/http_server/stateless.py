@@ -85,12 +85,14 @@ class StatelessExchange(Generic[C]):
 
             self._notifications.receive(notification, binding.profile, context)
             return Answer(202)
+        asked = frame.id, frame.method, frame.params, origin
         try:
-            call = self._kernel.prepare(binding, frame.id, frame.method, frame.params, origin)
+            call = self._kernel.prepare(binding, *asked)
             counter = None if call.route.method is binding.profile.ping else self._open
             if counter is not None:
                 counter.enter(reply.principal)
         except (McpError, ProtocolError) as error:
+            self._kernel.report_refusal(self._notifications, *asked, error)
             status = 400
             if isinstance(error, MethodNotFound):
                 status = binding.profile.unknown_method_status
