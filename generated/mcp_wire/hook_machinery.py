@@ -23,8 +23,11 @@ OnSession = TypeVar("OnSession", bound=Callable[[Any], Any])
 AnyError = TypeVar("AnyError", bound=Callable[[Any, str, Any, BaseException], Any])
 
 Accept: TypeAlias = "Callable[[Method[Any, Any], Callable[..., Any], Any, Any, Any], Any]"
-"""Check of a result that an after hook returned: takes the method row, the hook, the context, the
-result before and the one returned; returns the result to continue with, or raises."""
+"""Function that checks the result of an after hook.
+
+It takes the method row, the hook, the context, the result before the hook and the one that the hook
+returned. It returns the result to continue with, or raises.
+"""
 
 _log = logging.getLogger(__name__)
 

@@ -22,7 +22,7 @@ from tests.support.peers.reach import Reach
 
 
 class Told:
-    """What an `on_error` hook of a client was told."""
+    """Calls of an `on_error` hook of a client."""
 
     def __init__(self, hooks: Any) -> None:
         self.calls: list[tuple[Any, str, Any, BaseException]] = []

@@ -1,4 +1,4 @@
-"""What an after hook returns is checked before anything else sees it."""
+"""Results of after hooks are checked before anything else sees them."""
 
 from __future__ import annotations
 
