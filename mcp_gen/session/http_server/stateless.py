@@ -85,13 +85,13 @@ class StatelessExchange(Generic[C]):
 
             self._notifications.receive(notification, binding.profile, context)
             return Answer(202)
-        asked = frame.id, frame.method, frame.params, origin
         try:
-            call = self._kernel.prepare(binding, *asked)
+            call = self._kernel.prepare(binding, frame.id, frame.method, frame.params, origin)
             counter = None if call.route.method is binding.profile.ping else self._open
             if counter is not None:
                 counter.enter(reply.principal)
         except (McpError, ProtocolError) as error:
+            asked = frame.id, frame.method, frame.params, origin
             self._kernel.report_refusal(self._notifications, *asked, error)
             status = 400
             if isinstance(error, MethodNotFound):
