@@ -85,7 +85,7 @@ class ExtensionRegistry:
         result: Any,
     ) -> Any:
         """Check the result of an after hook, which may be one that an extension adds."""
-        kind: type[Any] = type(result)
+        kind: Any = result.__class__
         if kind in self.declared.arms:
             row = self.declared.rows(ctx.profile).get(row.name, row)
             if kind in row.results:

@@ -40,12 +40,13 @@ def restate_result(
     row: Method[Any, Any], hook: Callable[..., Any], ctx: Any, current: Any, result: Any
 ) -> Any:
     """Return the result of an after hook at the revision of the row; see `check_result`."""
-    kind: type[Any] = type(result)
-    expected = tuple(dict.fromkeys(one.__name__ for one in (*row.results, type(current))))
+    kind: Any = result.__class__
+    given: Any = current.__class__
+    expected = tuple(dict.fromkeys([*(one.__name__ for one in row.results), given.__name__]))
     own = kind in row.results
     # A wire type of another revision has the same name.
     namesake = isinstance(result, Wire) and kind.__name__ in expected
-    if not (own or namesake or kind is type(current)):
+    if not (own or namesake or kind is given):
         raise _wrong(row, hook, kind.__name__, expected)
     try:
         data = encode(result)

@@ -282,9 +282,9 @@ class Kernel(Generic[C]):
     ) -> None:
         """Start the `on_error` hooks for a request that is refused before its handler.
 
-        They hear of unknown methods and of undecodable params. Other refusals, such as those of
-        requests that are not admitted or too many, are not requests to the server's features. The
-        hooks run in a task of their own: the response does not wait for them.
+        They hear of unknown methods and of undecodable params. Other refusals are not reported: a
+        request before the handshake, one too many, headers that disagree with the body. The hooks
+        run in a task of their own, so the response does not wait for them.
 
         Args:
             notices: Owner of that task.
