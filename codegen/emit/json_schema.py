@@ -1,7 +1,7 @@
 """Writes JSON Schemas of the types as they are generated: after overlay, facts and docs.
 
 A value is valid by them exactly if it is closed at its revision: every key is one that the revision
-names, except in maps that stay open.
+names, except in maps that stay open and in types that keep extra keys.
 """
 
 import json
@@ -53,7 +53,7 @@ def _struct(struct: ir.Struct, docs: Docs) -> Object:
         "type": "object",
         "properties": properties,
         **({"required": needed} if needed else {}),
-        "additionalProperties": False,
+        "additionalProperties": struct.open,
     }
 
 

@@ -27,6 +27,7 @@ _SHARED = (
     "changes",
     "common",
     "extension",
+    "extra_keys",
     "handlers",
     "hook_machinery",
     "hook_types",

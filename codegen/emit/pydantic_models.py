@@ -48,7 +48,7 @@ import typing
 from typing import TypeAlias
 from pydantic import AllowInfNan, Strict, StrictBool, StrictInt, StrictStr
 from mcp_wire.base import UnknownContent
-from mcp_wire.pydantic.base import AnyJson, Picked, Tagged
+from mcp_wire.pydantic.base import AnyJson, OpenModel, Picked, Tagged
 """
 
 _STRICT = {
@@ -165,7 +165,7 @@ class _Models:
         match node:
             case ast.ClassDef(name=name):
                 struct = self._own.structs[name]
-                line, *_ = ast.unparse(node).partition("\n")
+                line = f"class {name}({'OpenModel' if struct.open else 'WireModel'}):"
                 texts = [self._render.struct_doc(struct, self._own)]
                 docs = [""] if struct.tag else []
                 docs += [self._render.field_doc(field, struct) for field in struct.fields]

@@ -66,7 +66,7 @@ def method_shape(method: Any) -> str:
 
 
 def class_line(struct: ir.Struct, name: str = "") -> str:
-    bases = ["Wire", *([struct.marker] if struct.marker else [])]
+    bases = ["OpenWire" if struct.open else "Wire", *([struct.marker] if struct.marker else [])]
     if struct.tag:
         bases += [f"tag_field={literal(struct.tag.wire)}", f"tag={literal(struct.tag.value)}"]
     if struct.closed:
@@ -159,15 +159,17 @@ def sections(
     return f'"""{lines[0]}\n{body}\n{space}"""' if body else f'"""{lines[0]}"""'
 
 
-def condition(when: tuple[str, ...]) -> str:
+def condition(arm: ir.PickArm) -> str:
     """Return the conditions of an arm as an expression over `value`."""
-    return " and ".join(_one_condition(one) for one in when)
+    return " and ".join(_one_condition(one, arm.optional) for one in arm.when)
 
 
-def _one_condition(one: str) -> str:
+def _one_condition(one: str, optional: frozenset[str]) -> str:
     key, _, wanted = one.partition("=")
     if wanted:
         return f"value.get({literal(key)}) == {literal(wanted)}"
+    if key in optional:
+        return f"value.get({literal(key)}) is not None"
     steps = key.split(".")
     if len(steps) == 1:
         return f"{literal(key)} in value"

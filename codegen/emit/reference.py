@@ -140,6 +140,8 @@ class _Reference:
         if raw:
             fields = ", ".join(f"`{wire}`" for wire in raw[-1])
             yield f"`Raw{name}` is the same with {fields} left undecoded."
+        if any(isinstance(one, ir.Struct) and one.open for one in found.values()):
+            yield "Other keys are kept: `extra` has them, and `with_extra` adds them."
         others = [other for other in self._other_names.get(name, ()) if other in self._pages]
         if others:
             yield f"At other revisions it is called {', '.join(map(self._link, others))}."

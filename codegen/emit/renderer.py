@@ -69,7 +69,8 @@ class Renderer:
         meaning = self._docs.type(struct.name) or message_line(struct, revision)
         page = revision.pages[struct.name]
         source = f"Source: {revision.spec}/{page}" if meaning and page and revision.spec else ""
-        return docstring([*_described(meaning, struct.deprecated), source], 4)
+        beyond = "Keys that it does not name are in `extra`." if struct.open else ""
+        return docstring([*_described(meaning, struct.deprecated), beyond, source], 4)
 
     def field_doc(self, field: ir.Field, struct: ir.Struct) -> str:
         """Return the docstring of a field: its meaning and deprecation."""

@@ -27,6 +27,9 @@ _SCALARS: dict[str, ir.Scalar] = {
 }
 ANY = ir.Scalar("any")
 
+_OF_OPEN_TYPES = {"extra", "with_extra"}
+"""Attributes of all types that keep extra keys."""
+
 T = TypeVar("T")
 
 
@@ -157,7 +160,16 @@ class _Builder:
             for wire in self._field_order(path, properties)
             if tag is None or wire != tag.wire
         ]
-        names = attributes(properties, _used_names(fields))
+        is_open = self._overlay.names("extra", self._revision, name)
+        closed = schema.get("additionalProperties") is False
+        if is_open and closed:
+            raise self._stop(
+                self._pointers[name],
+                "an [[extra]] row for an object that allows no other keys",
+                "take it out of the row",
+            )
+        taken = _used_names(fields) | (_OF_OPEN_TYPES if is_open else set[str]())
+        names = attributes(properties, taken)
         fields = [replace(field, name=names[field.wire]) for field in fields]
         # Stable: required before optional, otherwise as the specification declares them.
         fields.sort(key=lambda field: field.absent not in ("refused", "const", "always"))
@@ -168,7 +180,8 @@ class _Builder:
             self._unions.markers.get(name, ""),
             self._deprecated(name),
             raw,
-            schema.get("additionalProperties") is False,
+            is_open,
+            closed,
         )
 
     def _constant_tag(self, schema: Object) -> ir.Tag | None:

@@ -106,8 +106,10 @@ class Struct:
     deprecated: str = ""
     raw: tuple[str, ...] = ()
     """Fields that the dispatcher's twin of this struct leaves undecoded."""
+    open: bool = False
+    """True if keys that the schema does not name are kept."""
     closed: bool = False
-    """No other key is allowed."""
+    """True if keys that the schema does not name are refused."""
 
 
 Strategy: TypeAlias = Literal["scalar", "alias", "tag", "pick", "typing"]
@@ -119,6 +121,8 @@ class PickArm:
 
     type: str
     when: tuple[str, ...]
+    optional: frozenset[str] = frozenset()
+    """Keys that the arm may lack: null is read as absent there, so it selects nothing."""
 
 
 @dataclass(frozen=True)

@@ -22,6 +22,7 @@ _KEYS: dict[str, frozenset[str]] = {
     "pick": frozenset({"name", "arms"}),
     "typing": frozenset({"names"}),
     "unknown": frozenset({"names"}),
+    "extra": frozenset({"names"}),
     "also_named": frozenset({"names"}),
     "capability": frozenset({"method", "path"}),
     "raw": frozenset({"path"}),

@@ -63,7 +63,7 @@ class Unions:
             return replace(made, strategy="typing")
         pick = self._pick_row(name)
         if pick:
-            arms = [ir.PickArm(a["type"], tuple(a["when"])) for a in pick["arms"]]
+            arms = [self._pick_arm(arm["type"], arm["when"]) for arm in pick["arms"]]
             return self._pick(made, arms)
         structs = self.structs_of[name]
         if len(structs) > 1:
@@ -145,6 +145,11 @@ class Unions:
         return self._of_each(found)
 
     # --- arms ---
+
+    def _pick_arm(self, type_: str, when: list[str]) -> ir.PickArm:
+        schema = self._defs.get(type_, {})
+        optional = schema.get("properties", {}).keys() - {*schema.get("required", ())}
+        return ir.PickArm(type_, tuple(when), frozenset(optional.intersection(when)))
 
     def _pick(self, alias: ir.Alias, arms: list[ir.PickArm]) -> ir.Alias:
         wanted = set(ir.arm_names(alias.type))

@@ -169,7 +169,7 @@ class AsRead:
             read |= self._object(schema, path)
             if self._rows.match("closed", path):
                 read.pop("additionalProperties", None)
-            if self._closed:
+            if self._closed and path not in self._rows.names("extra"):
                 # One that is open in the schema is closed by a row alone.
                 read.setdefault("additionalProperties", False)
         elif is_object(schema.get("additionalProperties")):

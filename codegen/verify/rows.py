@@ -46,7 +46,7 @@ class Rows:
     def of(cls, overlay: Overlay, revision: str) -> Rows:
         """Return the rows of an overlay that apply to a revision."""
         tables: dict[str, list[Row]] = {}
-        for kind in (*{word.partition(" ")[0] for word in DEVIATIONS}, "name", "typing"):
+        for kind in (*{word.partition(" ")[0] for word in DEVIATIONS}, "extra", "name", "typing"):
             tables[kind] = [
                 {**row.values, LENT: True} if row.lent_to == revision else row.values
                 for row in overlay.rows(kind, revision)

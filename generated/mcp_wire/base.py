@@ -3,9 +3,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import sys
+from collections.abc import Callable, Iterator, Mapping
 from types import UnionType
-from typing import Any, TypeAlias, TypeVar, cast, dataclass_transform, get_args
+from typing import Any, Self, TypeAlias, TypeVar, cast, dataclass_transform, get_args
 
 import msgspec
 from msgspec import UNSET, Raw, Struct, UnsetType, field
@@ -13,6 +14,7 @@ from msgspec import UNSET, Raw, Struct, UnsetType, field
 __all__ = [
     "DEFAULT_TAGS",
     "UNSET",
+    "OpenWire",
     "Raw",
     "UnknownContent",
     "UnsetType",
@@ -23,7 +25,9 @@ __all__ = [
     "arm_pickers",
     "arm_readers",
     "const",
+    "declared_type",
     "decode",
+    "decode_strictly",
     "decoder",
     "encode",
     "encoder",
@@ -61,6 +65,45 @@ def wire_name(name: str) -> str:
 @dataclass_transform(kw_only_default=True, frozen_default=True, field_specifiers=(field,))
 class Wire(Struct, gc=False, frozen=True, kw_only=True, omit_defaults=True, rename=wire_name):
     """Base of all wire types: frozen, keyword-only, camelCase on the wire, absent when None."""
+
+
+# An unknown key makes strict decoding fail, which costs values without one nothing: `decode` then
+# looks for the keys that no type names.
+class OpenWire(Wire, forbid_unknown_fields=True, kw_only=True):
+    """Base of types whose keys are no closed set: `extra` holds those that the type does not name.
+
+    `mcp_wire.decode` keeps such keys and `mcp_wire.encode` writes them; msgspec alone refuses them.
+    """
+
+    @property
+    def extra(self) -> dict[str, Any]:
+        """The keys that the type does not name, with their JSON values; a new dict."""
+        return {}
+
+    def with_extra(self, extra: Mapping[str, Any]) -> Self:
+        """Return a copy with these keys beside the fields of the type, instead of any before.
+
+        Args:
+            extra: Any JSON value by key: at most 64 keys of at most 128 characters, none of which
+                JSON has to escape. Decoding drops other keys.
+
+        Raises:
+            ValueError: A key is of another form, or one that the type names, or they are too many.
+        """
+        # Imported here: most processes never meet such a key.
+        from mcp_wire.extra_keys import with_extra
+
+        return with_extra(self, extra)
+
+
+def declared_type(kind: type[T]) -> type[T]:
+    """Return the type that a class stands for: values with extra keys are of classes of their own.
+
+    Use it for `type(value)` where types are kept or compared: a peer chooses how many classes
+    there are.
+    """
+    found: type[T] = getattr(kind, "stands_for", kind)
+    return found
 
 
 def const(value: T) -> T:
@@ -157,11 +200,45 @@ _decoders: dict[Any, msgspec.json.Decoder[Any]] = {}
 
 
 def decoder(kind: type[T]) -> msgspec.json.Decoder[T]:
-    """Return the cached strict decoder of a wire type; `decode` also keeps unknown content."""
+    """Return the cached strict decoder of a wire type, for bytes that are known to be in order.
+
+    It refuses content of unknown kinds, absent tags of unions and extra keys of open types, all of
+    which `decode` reads, and raises UnicodeDecodeError and RecursionError as msgspec does.
+
+    Raises:
+        TypeError: nothing that is decoded: a name for type checkers only, which `NOT_DECODED` of
+            its module lists, or no type.
+    """
     found = _decoders.get(kind)
     if found is None:
+        if declared_type(kind) is not kind:
+            return decoder(declared_type(kind))
+        for name in _names_not_decoded(kind):
+            raise TypeError(
+                f"{name} is for type checkers only: the context, not the shape, selects the type; "
+                "decode one of its arms"
+            )
         found = _decoders[kind] = msgspec.json.Decoder(kind, dec_hook=_hook_of(kind))
     return found
+
+
+def _names_not_decoded(kind: Any) -> Iterator[str]:
+    """Yield the names for type checkers only that a union has, or a list of it."""
+    if isinstance(kind, type):
+        return
+    for home in sorted({getattr(arm, "__module__", "") for arm in _arms(kind)}):
+        types = sys.modules.get(home)
+        for name in getattr(types, "NOT_DECODED", ()):
+            if getattr(types, name) == kind:
+                yield name
+
+
+def _arms(kind: Any) -> Iterator[Any]:
+    inner = get_args(kind)
+    if not inner:
+        yield kind
+    for one in inner:
+        yield from _arms(one)
 
 
 def _hook_of(kind: Any) -> Hook:
@@ -173,6 +250,8 @@ class _Readers(dict[Any, Callable[[bytes | Raw], Any]]):
     """Cache of the strict decoders, by type."""
 
     def __missing__(self, kind: Any) -> Callable[[bytes | Raw], Any]:
+        if declared_type(kind) is not kind:
+            return self[declared_type(kind)]
         found = self[kind] = decoder(_usual(kind)).decode
         return found
 
@@ -198,18 +277,26 @@ def _is_default(config: Any) -> bool:
     )
 
 
+REFUSED = (msgspec.ValidationError, UnicodeDecodeError, RecursionError)
+"""Errors of strict decoding after which `read_again` decides."""
+
+
 def decode(kind: type[T], data: bytes | Raw) -> T:
-    """Decode a wire type, keeping content blocks of unknown kinds as `UnknownContent`.
+    """Decode a wire type, keeping what a later revision or a peer has added where that is allowed.
+
+    Content blocks of unknown kinds are kept as `UnknownContent`, extra keys of open types in
+    `OpenWire.extra`; all other keys that a type does not name are dropped.
 
     Raises:
         msgspec.ValidationError: the JSON is not of this type; the message ends in the path.
-        msgspec.DecodeError: not JSON.
+        msgspec.DecodeError: not JSON, not UTF-8, or nested too deeply. Base of the error above.
+        TypeError: nothing that is decoded, whatever the data; see `decoder`.
     """
     try:
         # As `reader(kind)(data)`, a step shorter.
         made: T = _readers[kind](data)
         return made
-    except msgspec.ValidationError:
+    except REFUSED:
         return read_again(kind, data)
 
 
@@ -218,13 +305,36 @@ def read_again(kind: type[T], data: bytes | Raw) -> T:
 
     Raises:
         msgspec.ValidationError: the JSON is not of this type; the message ends in the path.
+        msgspec.DecodeError: not JSON, not UTF-8, or nested too deeply.
     """
-    if _usual(kind) is not kind:
-        try:
-            return decoder(kind).decode(data)
-        except msgspec.ValidationError:
-            pass  # the lenient decoder reports the error with its path
     # Imported here: most processes never decode leniently.
     from mcp_wire.lenient_decoding import decode_leniently
 
-    return decode_leniently(kind, data)
+    try:
+        if _usual(kind) is not kind:
+            try:
+                return decoder(kind).decode(data)
+            except msgspec.ValidationError:
+                pass  # the lenient decoder reports the error with its path
+        return decode_leniently(declared_type(kind), data)
+    except (UnicodeDecodeError, RecursionError) as error:
+        raise _not_readable(error) from None
+
+
+def decode_strictly(kind: type[T], data: bytes | Raw) -> T:
+    """Decode a wire type with its strict `decoder`, with the errors of `decode`.
+
+    Raises:
+        msgspec.ValidationError: the JSON is not of this type, or has what only `decode` reads.
+        msgspec.DecodeError: not JSON, not UTF-8, or nested too deeply.
+        TypeError: nothing that is decoded, whatever the data; see `decoder`.
+    """
+    try:
+        return decoder(kind).decode(data)
+    except (UnicodeDecodeError, RecursionError) as error:
+        raise _not_readable(error) from None
+
+
+def _not_readable(error: Exception) -> msgspec.DecodeError:
+    deep = isinstance(error, RecursionError)
+    return msgspec.DecodeError("nested too deeply" if deep else "not UTF-8")

@@ -6,9 +6,12 @@ from __future__ import annotations
 import inspect
 import logging
 from collections.abc import Awaitable, Callable
-from typing import Any, Generic, TypeVar, cast
+from typing import TYPE_CHECKING, Any, Generic, TypeAlias, TypeVar, cast
 
-__all__ = ["HookPoint", "HookSet", "NoticePoint", "SessionHooks"]
+if TYPE_CHECKING:
+    from mcp_wire.method import Method
+
+__all__ = ["Accept", "HookPoint", "HookSet", "NoticePoint", "SessionHooks"]
 
 C = TypeVar("C")
 P = TypeVar("P")
@@ -18,6 +21,13 @@ AnyBefore = TypeVar("AnyBefore", bound=Callable[[Any, str, Any], Any])
 AnyAfter = TypeVar("AnyAfter", bound=Callable[[Any, str, Any, Any], Any])
 OnSession = TypeVar("OnSession", bound=Callable[[Any], Any])
 AnyError = TypeVar("AnyError", bound=Callable[[Any, str, Any, BaseException], Any])
+
+Accept: TypeAlias = "Callable[[Method[Any, Any], Callable[..., Any], Any, Any, Any], Any]"
+"""Function that checks the result of an after hook.
+
+It takes the method row, the hook, the context, the result before the hook and the one that the hook
+returned. It returns the result to continue with, or raises.
+"""
 
 _log = logging.getLogger(__name__)
 
@@ -36,6 +46,8 @@ class HookSet:
         self.before_every: list[Callable[[Any, str, Any], Any]] = []
         self.after_every: list[Callable[[Any, str, Any, Any], Any]] = []
         self.error_every: list[Callable[[Any, str, Any, BaseException], Any]] = []
+        self.accept: Accept = _unchecked
+        """Check of the results that after hooks return; the runtime sets it."""
 
     def before_any(self, hook: AnyBefore) -> AnyBefore:
         """Run `hook(ctx, method, params)` before any request; it may replace params or raise."""
@@ -46,8 +58,16 @@ class HookSet:
         return self._added(self.after_every, hook)
 
     def on_error(self, hook: AnyError) -> AnyError:
-        """Run `hook(ctx, method, params, error)` after any request that failed or was cancelled."""
+        """Run `hook(ctx, method, params, error)` after any request that failed or was cancelled.
+
+        It runs for unknown methods and undecodable params, too: `params` is then None.
+        """
         return self._added(self.error_every, hook)
+
+    async def tell_error(self, ctx: Any, method: str, params: Any, error: BaseException) -> None:
+        """Run the hooks for the error of any request."""
+        for hook in self.error_every:
+            await _told(hook, ctx, method, params, error)
 
     def _added(self, hooks: list[Any], hook: T) -> T:
         hooks.append(hook)
@@ -114,22 +134,42 @@ class HookPoint(Generic[P, R]):
         self._set.changed()
         return hook
 
-    async def around(self, ctx: C, params: P, handler: Callable[[C, P], Awaitable[R]]) -> R:
-        """Run the handler with its hooks, then the success or the error hooks."""
+    async def around(
+        self,
+        ctx: C,
+        params: P,
+        handler: Callable[[C, P], Awaitable[R]],
+        row: Method[Any, Any],
+    ) -> R:
+        """Run the handler with its hooks, then the success or the error hooks.
+
+        Args:
+            ctx: Context of the request.
+            params: Decoded params.
+            handler: Handler of the request.
+            row: Method row of the request, with the types of its results.
+        """
         every = self._set
         try:
             for any_before in every.before_every:
-                params = await _replaced(any_before(ctx, self.method, params), params)
+                answer = any_before(ctx, self.method, params)
+                if answer is not None:
+                    params = await _replaced(answer, params)
             for before in self.before:
-                params = await _replaced(before(ctx, params), params)
+                answer = before(ctx, params)
+                if answer is not None:
+                    params = await _replaced(answer, params)
             result = await handler(ctx, params)
             for after in self.after:
-                result = await _replaced(after(ctx, params, result), result)
+                answer = after(ctx, params, result)
+                if answer is not None:
+                    other = await _replaced(answer, result)
+                    if other is not result:
+                        result = every.accept(row, after, ctx, result, other)
         except BaseException as error:
             for hook in self.error:
                 await _told(hook, ctx, params, error)
-            for any_error in every.error_every:
-                await _told(any_error, ctx, self.method, params, error)
+            await every.tell_error(ctx, self.method, params, error)
             raise
         for any_after in every.after_every:
             await _told(any_after, ctx, self.method, params, result)
@@ -161,6 +201,12 @@ class NoticePoint(Generic[P]):
             await _told(hook, ctx, params)
 
 
+def _unchecked(
+    row: Method[Any, Any], hook: Callable[..., Any], ctx: Any, current: Any, result: Any
+) -> Any:
+    return result
+
+
 async def _replaced(answer: Any, current: T) -> T:
     if inspect.isawaitable(answer):
         answer = await answer
@@ -170,7 +216,8 @@ async def _replaced(answer: Any, current: T) -> T:
 async def _told(hook: Callable[..., Any], *arguments: Any) -> None:
     try:
         answer = hook(*arguments)
-        if inspect.isawaitable(answer):
+        # Most of these hooks are sync and return nothing: they are spared the slow test.
+        if answer is not None and inspect.isawaitable(answer):
             await answer
     except (Exception, SystemExit):
         # An observing hook must not change the outcome, let alone end the process.

@@ -5,7 +5,9 @@ A before hook may return other params, or refuse the request by raising; an afte
 another result; an error hook gets the exception and cannot change it. Each may be sync or async,
 and several at one point run in the order in which they were added. Around each request run, in
 this order: `before_any`, `before_…`, the handler, `after_…`, `on_success`; or, as soon as one of
-them fails, `error_…` and `on_error`. `on_…` hooks of a notification listen to it.
+them fails, `error_…` and `on_error`. What an after hook returns is checked at once: if it is no
+result of the request, that is an error. An unknown method and undecodable params reach `on_error`
+alone, with None as params. `on_…` hooks of a notification listen to it.
 """
 
 from __future__ import annotations

@@ -26,7 +26,8 @@ def json_schema(revision: str, name: str | None = None, *, closed: bool = True) 
     """Return the JSON Schema (2020-12) of the types of a revision, or of one of them.
 
     A value is valid by the closed schema exactly if it may be sent at the revision: what is
-    required is there, and the revision names every key, except in maps that stay open.
+    required is there, and the revision names every key, except in maps that stay open and in types
+    that keep extra keys.
 
     Args:
         revision: Name of the revision.

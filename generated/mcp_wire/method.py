@@ -9,7 +9,7 @@ from typing import Any, Generic, Literal, TypeAlias, TypeVar, cast
 import msgspec
 from msgspec import Raw
 
-from mcp_wire.base import decode, decoder, read_again, reader
+from mcp_wire.base import REFUSED, decode, decoder, read_again, reader
 
 __all__ = ["Direction", "Kind", "Method", "Route"]
 
@@ -79,6 +79,7 @@ class Method(Generic[P, R]):
 
         Raises:
             msgspec.ValidationError: not the params of this method; the message ends in the path.
+            msgspec.DecodeError: not JSON, not UTF-8, or nested too deeply.
         """
         return cast("P", decode_params(self.params, data, required=self.params_required))
 
@@ -87,13 +88,14 @@ class Method(Generic[P, R]):
 
         Raises:
             msgspec.ValidationError: not a result of this method; the message ends in the path.
+            msgspec.DecodeError: not JSON, not UTF-8, or nested too deeply.
         """
         read = self._read_result
         if read is None:
             read = self._read_result = reader(self.result)
         try:
             return cast("R", read(data))
-        except msgspec.ValidationError:
+        except REFUSED:
             return cast("R", read_again(self.result, data))
 
     def __repr__(self) -> str:
@@ -131,11 +133,12 @@ class Route(Generic[C]):
 
         Raises:
             msgspec.ValidationError: not the params of this method; the message ends in the path.
+            msgspec.DecodeError: not JSON, not UTF-8, or nested too deeply.
         """
         if self._decode_strictly is None:
             self._decode_strictly = decoder(self._params).decode
         try:
             return self._decode_strictly(data)
-        except msgspec.DecodeError:
-            # Checked only on failure: absent params, or content of unknown kinds.
+        except (msgspec.DecodeError, *REFUSED):
+            # Checked only on failure: absent params, or what strict decoding does not read.
             return decode_params(self._params, data, required=self.method.params_required)

@@ -44,9 +44,6 @@ class FrameChecker:
         self._profile = profile
         rows: Mapping[str, Method[Any, Any]] = extensions.rows(profile) if extensions else {}
         self._methods = {**profile.methods, **rows}
-        if profile.handshake is not None:
-            # Extension rows decode the handshake leniently; what is sent is checked strictly.
-            self._methods[profile.handshake.name] = profile.handshake
         self._open_requests: dict[tuple[Sender, str], Method[Any, Any] | None] = {}
         """Open requests by sender and id; None for a method that the revision lacks."""
 

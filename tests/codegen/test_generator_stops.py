@@ -79,6 +79,15 @@ def test_a_text_of_the_facts_that_is_more_than_a_line_stops(tmp_path: Path) -> N
     )
 
 
+def test_a_row_for_extra_keys_of_an_object_that_allows_none_stops(tmp_path: Path) -> None:
+    box = {**struct(a=STRING), "additionalProperties": False}
+    overlay = CAPABILITY + '[[extra]]\nnames = ["Box"]\nreason = "a test"\n'
+    assert stopped(checkout(tmp_path, {"Box": box}, overlay=overlay)) == (
+        "2030-01-01: #/$defs/Box: an [[extra]] row for an object that allows no other keys; "
+        "take it out of the row"
+    )
+
+
 def test_all_that_stops_is_said_at_once(tmp_path: Path) -> None:
     definitions = {
         "Box": struct(lid=struct(color=STRING)),

@@ -39,9 +39,25 @@ async def test_a_client_that_has_not_declared_it_never_sees_it() -> None:
 async def test_no_hook_can_smuggle_it_to_a_client_without_the_extension() -> None:
     server = shop()
     server.hooks.after_call_tool(lambda ctx, params, result: parcels.ParcelResult(parcel_id="p"))
+    told: list[str] = []
+    server.hooks.on_success(lambda ctx, method, params, result: told.append("success"))
+    server.hooks.on_error(lambda ctx, method, params, error: told.append("error"))
     async with talking(server, PER_REQUEST) as client:
         error = (await client.ask(client.speaker.call(1, "price", item="y")))["error"]
-    assert error["code"] == -32021
+    assert (error["code"], told) == (-32021, ["error"])
+
+
+@pytest.mark.parametrize("sends", [False, True], ids=["answered", "sent"])
+async def test_a_hook_may_return_it_where_both_have_the_extension(sends: bool) -> None:
+    server, client = shop(), client_of()
+    hooks: Any = client.hooks.outbound if sends else server.hooks
+    hooks.after_call_tool(lambda ctx, params, result: parcels.ParcelResult(parcel_id="p"))
+    told: list[str] = []
+    hooks.on_success(lambda ctx, method, params, result: told.append(type(result).__name__))
+    async with entered(server, client=client) as session:
+        told.clear()
+        result: Any = await session.call_tool("price", {"item": "y"})
+    assert (result.parcel_id, told) == ("p", ["ParcelResult"])
 
 
 async def test_where_results_do_not_say_what_they_are_there_is_none() -> None:
@@ -126,9 +142,12 @@ async def test_it_answers_the_requests_alone_that_it_is_for() -> None:
     @server.tool
     async def some() -> None: ...
 
+    told: list[BaseException] = []
+    server.hooks.on_error(lambda ctx, method, params, error: told.append(error))
     async with entered(server) as session:
         with pytest.raises(McpError, match="internal error"):
             await session.list_tools()
+    assert "returned ParcelResult; expected ListToolsResult, or None" in str(told)
 
 
 @pytest.mark.parametrize("validation", ["report", "strict"])

@@ -84,15 +84,16 @@ def cells(ids: tuple[str, ...], without: tuple[str, ...] = ()) -> list[Connect]:
 
 
 def reaches(ids: tuple[str, ...], without: tuple[str, ...] = ()) -> list[Reach]:
-    """Return the cells of a test of these client requirements.
+    """Return the cells of a test of these client requirements; all cells if there are none.
 
     Raises:
         LookupError: an excluded cell is none of the test's.
     """
     rows = [requirements()[id] for id in ids]
-    any_way = any(row.transport == "any" for row in rows)
+    any_way = not rows or any(row.transport == "any" for row in rows)
+    revisions = revisions_of(ids) if ids else mcp_wire.REVISIONS
     ways = TRANSPORTS if any_way else _transports(rows)
-    found = [Reach(over, one) for over in ways for one in revisions_of(ids)]
+    found = [Reach(over, one) for over in ways for one in revisions]
     return _left(found, without)
 
 

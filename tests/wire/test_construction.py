@@ -8,13 +8,14 @@ import msgspec
 import pytest
 
 from mcp_wire import Wire
+from mcp_wire.base import OpenWire
 from tests.wire.revisions import every_revision, kept
 
 
 def structs(revision: str) -> Iterator[type[Wire]]:
     """Return every struct of a revision, including those with undecoded parts."""
     for found in vars(kept(revision).types).values():
-        if isinstance(found, type) and issubclass(found, Wire) and found is not Wire:
+        if isinstance(found, type) and issubclass(found, Wire) and found not in (Wire, OpenWire):
             yield found
 
 
@@ -26,12 +27,18 @@ def test_every_type_is_made_by_keyword_only(revision: str) -> None:
 
 @every_revision
 def test_every_type_is_configured_as_the_base_says(revision: str) -> None:
-    options = ("frozen", "gc", "omit_defaults", "forbid_unknown_fields", "array_like")
+    options = ("frozen", "gc", "omit_defaults", "array_like")
     configured = {
         tuple(getattr(one.__struct_config__, option) for option in options)
         for one in structs(revision)
     }
-    assert configured == {(True, False, True, False, False)}
+    assert configured == {(True, False, True, False)}
+
+
+@every_revision
+def test_an_unknown_key_makes_strict_decoding_fail_where_it_must_not_be_lost(revision: str) -> None:
+    strict = {one for one in structs(revision) if one.__struct_config__.forbid_unknown_fields}
+    assert strict == {one for one in structs(revision) if issubclass(one, OpenWire)}
 
 
 @every_revision

@@ -239,14 +239,15 @@ def test_a_bound_of_the_schema_is_one_of_the_model() -> None:
 
 
 @every_revision
-def test_an_unknown_key_is_dropped_as_by_the_wire_type(revision: str) -> None:
+def test_an_unknown_key_is_kept_or_dropped_as_by_the_wire_type(revision: str) -> None:
     there = kept(revision)
 
     def check(name: str) -> None:
         minimal = there.minimal(name)
         more = {**minimal, "com.example/other": {"a": [None]}}
         read = model(revision, name).model_validate(more)
-        assert read == model(revision, name).model_validate(minimal)
+        kept_keys = {"com.example/other"} if there.model.structs[name].open else set()
+        assert (read.model_extra or {}).keys() == kept_keys
         assert from_pydantic(read) == decode(there.named(name), json.dumps(more).encode())
 
     assert failures(there.model.structs, check) == {}
@@ -534,6 +535,31 @@ def test_a_model_that_its_wire_type_cannot_hold_is_refused_with_type_and_path(
     with pytest.raises(msgspec.ValidationError) as caught:
         from_pydantic(tool)
     assert str(caught.value) == problem
+
+
+@every_revision
+def test_keys_that_a_capability_does_not_name_come_back(revision: str) -> None:
+    value = {"sampling": {}, "com.example/other": {"a": [None]}}
+    wire = decode(kept(revision).named("ClientCapabilities"), json.dumps(value).encode())
+    assert json.loads(encode(wire)) == value
+    assert to_pydantic(wire).model_extra == {"com.example/other": {"a": [None]}}
+    assert from_pydantic(to_pydantic(wire)) == wire
+
+
+@pytest.mark.parametrize(
+    "extra", [{"x" * 129: 1}, {'"': 1}, {str(number): number for number in range(70)}]
+)
+def test_a_key_that_the_wire_type_cannot_keep_is_dropped_by_both(extra: dict[str, Any]) -> None:
+    data = json.dumps({"sampling": {}, **extra}).encode()
+    wire: Any = decode(kept(mcp_wire.LATEST).named("ClientCapabilities"), data)
+    read = model(mcp_wire.LATEST, "ClientCapabilities").model_validate_json(data)
+    assert len(wire.extra) < len(extra)
+    assert read.model_extra == wire.extra
+
+
+def test_a_number_that_json_lacks_is_refused_in_a_key_that_is_kept() -> None:
+    with pytest.raises(pydantic.ValidationError, match="finite number"):
+        model(mcp_wire.LATEST, "ClientCapabilities")(other=float("nan"))
 
 
 def test_a_key_that_only_a_user_s_class_keeps_is_refused_with_type_and_path() -> None:

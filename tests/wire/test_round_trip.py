@@ -419,6 +419,58 @@ def test_a_union_that_is_not_content_refuses_unknown_kinds(revision: str) -> Non
         decode(there.named("CompletionReference"), b'{"type": "ref/other", "uri": "", "name": ""}')
 
 
+# --- Enums with titles ---
+
+UNTITLED = {"type": "string", "enum": ["a"]}
+
+with_titled_enums = pytest.mark.parametrize("revision", ["2025-11-25", "2026-07-28"])
+"""Revisions where an enum with `enumNames` is an arm of its own."""
+
+
+def read_as(revision: str, name: str, value: Any) -> tuple[Any, Any]:
+    """Return the type that a value is decoded to, and what it is after another round."""
+    kind = kept(revision).named(name)
+    first = decode(kind, json.dumps(value).encode())
+    again = decode(kind, encode(first))
+    assert again == first
+    return type(first).__name__, json.loads(encode(again))
+
+
+@with_titled_enums
+def test_an_enum_whose_names_are_null_has_no_titles_and_stays_so(revision: str) -> None:
+    value = {**UNTITLED, "enumNames": None}
+    wanted = "UntitledSingleSelectEnumSchema", UNTITLED
+    assert read_as(revision, "PrimitiveSchemaDefinition", value) == wanted
+
+
+@with_titled_enums
+def test_an_enum_with_names_stays_what_it_is(revision: str) -> None:
+    value = {**UNTITLED, "enumNames": ["A"]}
+    wanted = "LegacyTitledEnumSchema", value
+    assert read_as(revision, "PrimitiveSchemaDefinition", value) == wanted
+
+
+@pytest.mark.parametrize(
+    ("revision", "name"),
+    [
+        ("2025-06-18", "EnumSchema"),
+        ("2025-11-25", "LegacyTitledEnumSchema"),
+        ("2026-07-28", "LegacyTitledEnumSchema"),
+    ],
+)
+def test_a_titled_enum_that_is_asked_for_by_name_may_have_null_for_names(
+    revision: str, name: str
+) -> None:
+    value = {**UNTITLED, "enumNames": None}
+    assert read_as(revision, name, value) == (name, UNTITLED)
+
+
+def test_an_enum_whose_names_are_null_is_an_enum_where_there_is_one_kind() -> None:
+    value = {**UNTITLED, "enumNames": None}
+    wanted = "EnumSchema", UNTITLED
+    assert read_as("2025-06-18", "PrimitiveSchemaDefinition", value) == wanted
+
+
 # --- results with a resultType ---
 
 

@@ -34,7 +34,7 @@ from typing import Any, Final, Literal, NamedTuple, cast
 
 import msgspec
 
-from mcp_wire.base import UNSET, UnknownContent, Wire, decode, encode
+from mcp_wire.base import UNSET, OpenWire, UnknownContent, Wire, declared_type, decode, encode
 
 try:
     from mcp_wire.pydantic.base import WireModel
@@ -84,7 +84,7 @@ def to_pydantic(value: Wire) -> WireModel:
         pydantic.ValidationError: the value breaks its own type or a bound that the specification
             sets, or has a number that JSON lacks; the error has model and path.
     """
-    model = _model(type(value))
+    model = _model(declared_type(type(value)))
     try:
         plain = msgspec.to_builtins(value, builtin_types=(UnknownContent,))
     except TypeError as error:
@@ -200,10 +200,12 @@ def _plain_key(key: object, path: str, title: str) -> str:
 
 
 def _plain_model(model: WireModel, path: str) -> dict[str, Any]:
-    _, title, keys = _pair(type(model))
-    for extra in model.model_extra or ():
-        raise msgspec.ValidationError(f"{title}: no key `{extra}` - at `{path}`")
+    kind, title, keys = _pair(type(model))
     plain: dict[str, Any] = {}
+    for extra, value in (model.model_extra or {}).items():
+        if not issubclass(kind, OpenWire):
+            raise msgspec.ValidationError(f"{title}: no key `{extra}` - at `{path}`")
+        plain[extra] = _plain(value, f"{path}.{extra}", title)
     for name, wire, none in keys:
         value = getattr(model, name)
         if value is None and none == "a value if set":

@@ -7,12 +7,12 @@ from collections.abc import Callable
 from math import isfinite
 from typing import Annotated, Any, Self, TypeAlias, cast, get_args
 
-from pydantic import BaseModel, ConfigDict, GetCoreSchemaHandler
+from pydantic import BaseModel, ConfigDict, GetCoreSchemaHandler, model_validator
 from pydantic_core import CoreSchema, PydanticKnownError, core_schema
 
 from mcp_wire.base import UnknownContent, UntaggedUnion, encode, wire_name
 
-__all__ = ["AnyJson", "Picked", "Tagged", "WireModel"]
+__all__ = ["AnyJson", "OpenModel", "Picked", "Tagged", "WireModel"]
 
 
 class WireModel(BaseModel):
@@ -77,6 +77,23 @@ def _any_json() -> CoreSchema:
 
 AnyJson: TypeAlias = Annotated[Any, _Finite()]
 """Any JSON value: no NaN, no infinity."""
+
+
+class OpenModel(WireModel):
+    """Base of models whose keys are no closed set: `model_extra` has those beyond its fields."""
+
+    model_config = ConfigDict(extra="allow")
+
+    @model_validator(mode="after")
+    def _keep_extra(self) -> Self:
+        """Drop the keys that the wire type drops: too many, too long, or of another form."""
+        if self.__pydantic_extra__:
+            # Imported here: most processes never meet such a key.
+            from mcp_wire.extra_keys import kept_keys
+
+            _check_numbers(self.__pydantic_extra__)
+            self.__pydantic_extra__ = kept_keys(self.__pydantic_extra__)
+        return self
 
 
 class _Union:

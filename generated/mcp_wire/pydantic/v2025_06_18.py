@@ -14,7 +14,7 @@ from pydantic import Field, StrictInt, StrictStr
 from typing_extensions import TypeAliasType
 
 from mcp_wire.base import UnknownContent
-from mcp_wire.pydantic.base import AnyJson, Picked, Tagged, WireModel
+from mcp_wire.pydantic.base import AnyJson, OpenModel, Picked, Tagged, WireModel
 from mcp_wire.v2025_06_18 import types
 
 __all__ = [
@@ -220,8 +220,10 @@ class RootsCapability(WireModel):
     """True if the client tells when there are other roots than before."""
 
 
-class ClientCapabilities(WireModel):
+class ClientCapabilities(OpenModel):
     """Features that a client declares; an absent member is not supported.
+
+    Keys that it does not name are in `extra`.
 
     Source: https://modelcontextprotocol.io/specification/2025-06-18/schema#clientcapabilities
     """
@@ -865,8 +867,10 @@ class ToolsCapability(WireModel):
     """True if the server tells when there are other tools than before."""
 
 
-class ServerCapabilities(WireModel):
+class ServerCapabilities(OpenModel):
     """Features that a server declares; an absent member is not supported.
+
+    Keys that it does not name are in `extra`.
 
     Source: https://modelcontextprotocol.io/specification/2025-06-18/schema#servercapabilities
     """

@@ -14,7 +14,7 @@ from pydantic import Field, Strict, StrictInt, StrictStr
 from typing_extensions import TypeAliasType
 
 from mcp_wire.base import UnknownContent
-from mcp_wire.pydantic.base import AnyJson, Picked, Tagged, WireModel
+from mcp_wire.pydantic.base import AnyJson, OpenModel, Picked, Tagged, WireModel
 from mcp_wire.v2025_11_25 import types
 
 __all__ = [
@@ -330,8 +330,10 @@ class ClientTasksCapability(WireModel):
     """The requests that may ask for a task."""
 
 
-class ClientCapabilities(WireModel):
+class ClientCapabilities(OpenModel):
     """Features that a client declares; an absent member is not supported.
+
+    Keys that it does not name are in `extra`.
 
     Source: https://modelcontextprotocol.io/specification/2025-11-25/schema#clientcapabilities
     """
@@ -990,8 +992,10 @@ class ToolsCapability(WireModel):
     """True if the server tells when there are other tools than before."""
 
 
-class ServerCapabilities(WireModel):
+class ServerCapabilities(OpenModel):
     """Features that a server declares; an absent member is not supported.
+
+    Keys that it does not name are in `extra`.
 
     Source: https://modelcontextprotocol.io/specification/2025-11-25/schema#servercapabilities
     """

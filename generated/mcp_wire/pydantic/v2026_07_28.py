@@ -14,7 +14,7 @@ from pydantic import Field, Strict, StrictInt, StrictStr
 from typing_extensions import TypeAliasType
 
 from mcp_wire.base import UnknownContent
-from mcp_wire.pydantic.base import AnyJson, Picked, Tagged, WireModel
+from mcp_wire.pydantic.base import AnyJson, OpenModel, Picked, Tagged, WireModel
 from mcp_wire.v2026_07_28 import types
 
 __all__ = [
@@ -1750,8 +1750,10 @@ class ResourceUpdatedNotification(WireModel):
     """Version of JSON-RPC, always `2.0`."""
 
 
-class ServerCapabilities(WireModel):
+class ServerCapabilities(OpenModel):
     """Features that a server declares; an absent member is not supported.
+
+    Keys that it does not name are in `extra`.
 
     Source: https://modelcontextprotocol.io/specification/2026-07-28/schema#servercapabilities
     """
@@ -1889,8 +1891,10 @@ class SamplingCapability(WireModel):
     """Present, as an empty object, if the model may be given `tools` and a `tool_choice`."""
 
 
-class ClientCapabilities(WireModel):
+class ClientCapabilities(OpenModel):
     """Features that a client declares; an absent member is not supported.
+
+    Keys that it does not name are in `extra`.
 
     Source: https://modelcontextprotocol.io/specification/2026-07-28/schema#clientcapabilities
     """

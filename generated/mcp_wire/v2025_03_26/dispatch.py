@@ -95,75 +95,97 @@ class ServerDispatcher(Generic[C]):
 
     async def complete(self, ctx: C, params: types.CompleteRequestParams) -> common.CompleteResult:
         """Answer completion/complete with its hooks."""
-        return await self._hooks.complete.around(ctx, params, self._handlers.complete)
+        return await self._hooks.complete.around(
+            ctx, params, self._handlers.complete, methods.COMPLETION_COMPLETE
+        )
 
     async def initialize(
         self, ctx: C, params: types.InitializeRequestParams
     ) -> common.InitializeResult:
         """Answer initialize with its hooks."""
-        return await self._hooks.initialize.around(ctx, params, self._handlers.initialize)
+        return await self._hooks.initialize.around(
+            ctx, params, self._handlers.initialize, methods.INITIALIZE
+        )
 
     async def set_level(self, ctx: C, params: types.SetLevelRequestParams) -> common.EmptyResult:
         """Answer logging/setLevel with its hooks."""
-        return await self._hooks.set_level.around(ctx, params, self._handlers.set_level)
+        return await self._hooks.set_level.around(
+            ctx, params, self._handlers.set_level, methods.LOGGING_SET_LEVEL
+        )
 
     async def ping(self, ctx: C, params: types.RequestParams) -> common.EmptyResult:
         """Answer ping with its hooks."""
-        return await self._hooks.ping.around(ctx, params, self._handlers.ping)
+        return await self._hooks.ping.around(ctx, params, self._handlers.ping, methods.PING)
 
     async def get_prompt(
         self, ctx: C, params: types.GetPromptRequestParams
     ) -> common.GetPromptResult | common.InputRequiredResult:
         """Answer prompts/get with its hooks."""
-        return await self._hooks.get_prompt.around(ctx, params, self._handlers.get_prompt)
+        return await self._hooks.get_prompt.around(
+            ctx, params, self._handlers.get_prompt, methods.PROMPTS_GET
+        )
 
     async def list_prompts(
         self, ctx: C, params: types.PaginatedRequestParams
     ) -> common.ListPromptsResult:
         """Answer prompts/list with its hooks."""
-        return await self._hooks.list_prompts.around(ctx, params, self._handlers.list_prompts)
+        return await self._hooks.list_prompts.around(
+            ctx, params, self._handlers.list_prompts, methods.PROMPTS_LIST
+        )
 
     async def list_resources(
         self, ctx: C, params: types.PaginatedRequestParams
     ) -> common.ListResourcesResult:
         """Answer resources/list with its hooks."""
-        return await self._hooks.list_resources.around(ctx, params, self._handlers.list_resources)
+        return await self._hooks.list_resources.around(
+            ctx, params, self._handlers.list_resources, methods.RESOURCES_LIST
+        )
 
     async def read_resource(
         self, ctx: C, params: types.ReadResourceRequestParams
     ) -> common.ReadResourceResult | common.InputRequiredResult:
         """Answer resources/read with its hooks."""
-        return await self._hooks.read_resource.around(ctx, params, self._handlers.read_resource)
+        return await self._hooks.read_resource.around(
+            ctx, params, self._handlers.read_resource, methods.RESOURCES_READ
+        )
 
     async def subscribe(self, ctx: C, params: types.SubscribeRequestParams) -> common.EmptyResult:
         """Answer resources/subscribe with its hooks."""
-        return await self._hooks.subscribe.around(ctx, params, self._handlers.subscribe)
+        return await self._hooks.subscribe.around(
+            ctx, params, self._handlers.subscribe, methods.RESOURCES_SUBSCRIBE
+        )
 
     async def list_resource_templates(
         self, ctx: C, params: types.PaginatedRequestParams
     ) -> common.ListResourceTemplatesResult:
         """Answer resources/templates/list with its hooks."""
         return await self._hooks.list_resource_templates.around(
-            ctx, params, self._handlers.list_resource_templates
+            ctx, params, self._handlers.list_resource_templates, methods.RESOURCES_TEMPLATES_LIST
         )
 
     async def unsubscribe(
         self, ctx: C, params: types.UnsubscribeRequestParams
     ) -> common.EmptyResult:
         """Answer resources/unsubscribe with its hooks."""
-        return await self._hooks.unsubscribe.around(ctx, params, self._handlers.unsubscribe)
+        return await self._hooks.unsubscribe.around(
+            ctx, params, self._handlers.unsubscribe, methods.RESOURCES_UNSUBSCRIBE
+        )
 
     async def call_tool(
         self, ctx: C, params: types.CallToolRequestParams
     ) -> common.CallToolResult | common.CreateTaskResult | common.InputRequiredResult:
         """Answer tools/call with its hooks."""
-        return await self._hooks.call_tool.around(ctx, params, self._handlers.call_tool)
+        return await self._hooks.call_tool.around(
+            ctx, params, self._handlers.call_tool, methods.TOOLS_CALL
+        )
 
     async def list_tools(
         self, ctx: C, params: types.PaginatedRequestParams
     ) -> common.ListToolsResult:
         """Answer tools/list with its hooks."""
-        return await self._hooks.list_tools.around(ctx, params, self._handlers.list_tools)
+        return await self._hooks.list_tools.around(
+            ctx, params, self._handlers.list_tools, methods.TOOLS_LIST
+        )
 
 
 class ClientDispatcher(Generic[C]):
@@ -194,14 +216,18 @@ class ClientDispatcher(Generic[C]):
 
     async def ping(self, ctx: C, params: types.RequestParams) -> common.EmptyResult:
         """Answer ping with its hooks."""
-        return await self._hooks.ping.around(ctx, params, self._handlers.ping)
+        return await self._hooks.ping.around(ctx, params, self._handlers.ping, methods.PING)
 
     async def list_roots(self, ctx: C, params: types.RequestParams) -> common.ListRootsResult:
         """Answer roots/list with its hooks."""
-        return await self._hooks.list_roots.around(ctx, params, self._handlers.list_roots)
+        return await self._hooks.list_roots.around(
+            ctx, params, self._handlers.list_roots, methods.ROOTS_LIST
+        )
 
     async def create_message(
         self, ctx: C, params: types.CreateMessageRequestParams
     ) -> common.CreateMessageResult | common.CreateTaskResult:
         """Answer sampling/createMessage with its hooks."""
-        return await self._hooks.create_message.around(ctx, params, self._handlers.create_message)
+        return await self._hooks.create_message.around(
+            ctx, params, self._handlers.create_message, methods.SAMPLING_CREATE_MESSAGE
+        )

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal, TypeAlias
 
 from mcp_wire.base import (
     UNSET,
+    OpenWire,
     Raw,
     UnknownContent,
     UnsetType,
@@ -173,8 +174,10 @@ class Implementation(Wire, kw_only=True):
 # --- Capabilities ---
 
 
-class ClientCapabilities(Wire, kw_only=True):
+class ClientCapabilities(OpenWire, kw_only=True):
     """Features that a client declares; an absent member is not supported.
+
+    Keys that it does not name are in `extra`.
 
     Source: https://modelcontextprotocol.io/specification/2025-06-18/schema#clientcapabilities
     """
@@ -199,8 +202,10 @@ class RootsCapability(Wire, kw_only=True):
     """True if the client tells when there are other roots than before."""
 
 
-class ServerCapabilities(Wire, kw_only=True):
+class ServerCapabilities(OpenWire, kw_only=True):
     """Features that a server declares; an absent member is not supported.
+
+    Keys that it does not name are in `extra`.
 
     Source: https://modelcontextprotocol.io/specification/2025-06-18/schema#servercapabilities
     """

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal, TypeAlias
 
 from mcp_wire.base import (
     UNSET,
+    OpenWire,
     Raw,
     UnknownContent,
     UnsetType,
@@ -251,8 +252,10 @@ class Implementation(Wire, kw_only=True):
 # --- Capabilities ---
 
 
-class ClientCapabilities(Wire, kw_only=True):
+class ClientCapabilities(OpenWire, kw_only=True):
     """Features that a client declares; an absent member is not supported.
+
+    Keys that it does not name are in `extra`.
 
     Source: https://modelcontextprotocol.io/specification/2025-11-25/schema#clientcapabilities
     """
@@ -349,8 +352,10 @@ class SamplingTaskRequests(Wire, kw_only=True):
     """Present, as an empty object, if `sampling/createMessage` may be a task."""
 
 
-class ServerCapabilities(Wire, kw_only=True):
+class ServerCapabilities(OpenWire, kw_only=True):
     """Features that a server declares; an absent member is not supported.
+
+    Keys that it does not name are in `extra`.
 
     Source: https://modelcontextprotocol.io/specification/2025-11-25/schema#servercapabilities
     """

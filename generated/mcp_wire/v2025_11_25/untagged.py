@@ -46,7 +46,7 @@ def read_arm(kind: Any, value: Any) -> Any:
         elif kind is PrimitiveSchemaDefinitionArm:
             if "oneOf" in value:
                 return convert(value, TitledSingleSelectEnumSchema)
-            if "enumNames" in value:
+            if value.get("enumNames") is not None:
                 return convert(value, LegacyTitledEnumSchema)
             if "enum" in value:
                 return convert(value, UntitledSingleSelectEnumSchema)
@@ -85,7 +85,7 @@ def pick_arm(kind: Any, value: dict[str, Any]) -> type[Wire]:
     if kind is PrimitiveSchemaDefinitionArm:
         if "oneOf" in value:
             return TitledSingleSelectEnumSchema
-        if "enumNames" in value:
+        if value.get("enumNames") is not None:
             return LegacyTitledEnumSchema
         if "enum" in value:
             return UntitledSingleSelectEnumSchema

@@ -87,63 +87,79 @@ class ServerDispatcher(Generic[C]):
 
     async def complete(self, ctx: C, params: types.CompleteRequestParams) -> common.CompleteResult:
         """Answer completion/complete with its hooks."""
-        return await self._hooks.complete.around(ctx, params, self._handlers.complete)
+        return await self._hooks.complete.around(
+            ctx, params, self._handlers.complete, methods.COMPLETION_COMPLETE
+        )
 
     async def get_prompt(
         self, ctx: C, params: types.GetPromptRequestParams
     ) -> common.GetPromptResult | common.InputRequiredResult:
         """Answer prompts/get with its hooks."""
-        return await self._hooks.get_prompt.around(ctx, params, self._handlers.get_prompt)
+        return await self._hooks.get_prompt.around(
+            ctx, params, self._handlers.get_prompt, methods.PROMPTS_GET
+        )
 
     async def list_prompts(
         self, ctx: C, params: types.PaginatedRequestParams
     ) -> common.ListPromptsResult:
         """Answer prompts/list with its hooks."""
-        return await self._hooks.list_prompts.around(ctx, params, self._handlers.list_prompts)
+        return await self._hooks.list_prompts.around(
+            ctx, params, self._handlers.list_prompts, methods.PROMPTS_LIST
+        )
 
     async def list_resources(
         self, ctx: C, params: types.PaginatedRequestParams
     ) -> common.ListResourcesResult:
         """Answer resources/list with its hooks."""
-        return await self._hooks.list_resources.around(ctx, params, self._handlers.list_resources)
+        return await self._hooks.list_resources.around(
+            ctx, params, self._handlers.list_resources, methods.RESOURCES_LIST
+        )
 
     async def read_resource(
         self, ctx: C, params: types.ReadResourceRequestParams
     ) -> common.ReadResourceResult | common.InputRequiredResult:
         """Answer resources/read with its hooks."""
-        return await self._hooks.read_resource.around(ctx, params, self._handlers.read_resource)
+        return await self._hooks.read_resource.around(
+            ctx, params, self._handlers.read_resource, methods.RESOURCES_READ
+        )
 
     async def list_resource_templates(
         self, ctx: C, params: types.PaginatedRequestParams
     ) -> common.ListResourceTemplatesResult:
         """Answer resources/templates/list with its hooks."""
         return await self._hooks.list_resource_templates.around(
-            ctx, params, self._handlers.list_resource_templates
+            ctx, params, self._handlers.list_resource_templates, methods.RESOURCES_TEMPLATES_LIST
         )
 
     async def discover(self, ctx: C, params: types.RequestParams) -> common.DiscoverResult:
         """Answer server/discover with its hooks."""
-        return await self._hooks.discover.around(ctx, params, self._handlers.discover)
+        return await self._hooks.discover.around(
+            ctx, params, self._handlers.discover, methods.SERVER_DISCOVER
+        )
 
     async def subscriptions_listen(
         self, ctx: C, params: types.SubscriptionsListenRequestParams
     ) -> common.SubscriptionsListenResult:
         """Answer subscriptions/listen with its hooks."""
         return await self._hooks.subscriptions_listen.around(
-            ctx, params, self._handlers.subscriptions_listen
+            ctx, params, self._handlers.subscriptions_listen, methods.SUBSCRIPTIONS_LISTEN
         )
 
     async def call_tool(
         self, ctx: C, params: types.CallToolRequestParams
     ) -> common.CallToolResult | common.CreateTaskResult | common.InputRequiredResult:
         """Answer tools/call with its hooks."""
-        return await self._hooks.call_tool.around(ctx, params, self._handlers.call_tool)
+        return await self._hooks.call_tool.around(
+            ctx, params, self._handlers.call_tool, methods.TOOLS_CALL
+        )
 
     async def list_tools(
         self, ctx: C, params: types.PaginatedRequestParams
     ) -> common.ListToolsResult:
         """Answer tools/list with its hooks."""
-        return await self._hooks.list_tools.around(ctx, params, self._handlers.list_tools)
+        return await self._hooks.list_tools.around(
+            ctx, params, self._handlers.list_tools, methods.TOOLS_LIST
+        )
 
 
 class ClientDispatcher(Generic[C]):
@@ -178,16 +194,22 @@ class ClientDispatcher(Generic[C]):
         self, ctx: C, params: types.ElicitRequestParams
     ) -> common.ElicitResult | common.CreateTaskResult:
         """Answer elicitation/create with its hooks."""
-        return await self._hooks.elicit.around(ctx, params, self._handlers.elicit)
+        return await self._hooks.elicit.around(
+            ctx, params, self._handlers.elicit, methods.ELICITATION_CREATE
+        )
 
     async def list_roots(
         self, ctx: C, params: types.ListRootsRequestParams
     ) -> common.ListRootsResult:
         """Answer roots/list with its hooks."""
-        return await self._hooks.list_roots.around(ctx, params, self._handlers.list_roots)
+        return await self._hooks.list_roots.around(
+            ctx, params, self._handlers.list_roots, methods.ROOTS_LIST
+        )
 
     async def create_message(
         self, ctx: C, params: types.CreateMessageRequestParams
     ) -> common.CreateMessageResult | common.CreateTaskResult:
         """Answer sampling/createMessage with its hooks."""
-        return await self._hooks.create_message.around(ctx, params, self._handlers.create_message)
+        return await self._hooks.create_message.around(
+            ctx, params, self._handlers.create_message, methods.SAMPLING_CREATE_MESSAGE
+        )

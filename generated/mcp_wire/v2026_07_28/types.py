@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal, TypeAlias
 
 from mcp_wire.base import (
     UNSET,
+    OpenWire,
     Raw,
     UnknownContent,
     UnsetType,
@@ -432,8 +433,10 @@ class Implementation(Wire, kw_only=True):
 # --- Capabilities ---
 
 
-class ClientCapabilities(Wire, kw_only=True):
+class ClientCapabilities(OpenWire, kw_only=True):
     """Features that a client declares; an absent member is not supported.
+
+    Keys that it does not name are in `extra`.
 
     Source: https://modelcontextprotocol.io/specification/2026-07-28/schema#clientcapabilities
     """
@@ -480,8 +483,10 @@ class SamplingCapability(Wire, kw_only=True):
     """Present, as an empty object, if the model may be given `tools` and a `tool_choice`."""
 
 
-class ServerCapabilities(Wire, kw_only=True):
+class ServerCapabilities(OpenWire, kw_only=True):
     """Features that a server declares; an absent member is not supported.
+
+    Keys that it does not name are in `extra`.
 
     Source: https://modelcontextprotocol.io/specification/2026-07-28/schema#servercapabilities
     """

@@ -60,7 +60,7 @@ class ViolationReporter:
             except Exception:
                 _log.exception("a report handler failed")
                 continue
-            if inspect.isawaitable(answer):
+            if answer is not None and inspect.isawaitable(answer):
                 connection.run(_await_handler(answer))
 
 

@@ -342,7 +342,7 @@ class RelayRequestSender(ClientRequestSender):
 
         if type(params) is not method.params:
             params = method.decode_params(encode(params))
-        return Raw(encode(await point.around(self.context, params, between)))
+        return Raw(encode(await point.around(self.context, params, between, method)))
 
 
 # --- callbacks that forward to the caller ---

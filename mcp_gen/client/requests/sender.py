@@ -233,7 +233,7 @@ class ClientRequestSender(RequestSender):
         """Return the result that starts a task; None if `raw` is another result."""
         try:
             return mcp_wire.decode(self.on_task_created, raw)
-        except msgspec.ValidationError:
+        except msgspec.DecodeError:
             return None
 
     def _check_conformance(self, method: Method[Any, Any], raw: msgspec.Raw) -> None:
@@ -291,9 +291,11 @@ class ClientRequestSender(RequestSender):
     async def _answer(self, method: Method[Any, Any], request: Any) -> Any:
         route = self._connection.routes.get(request.method)
         if route is None:
-            raise ProtocolError(
+            error = ProtocolError(
                 f"{method.name}: the server asks for {request.method}, which was not declared"
             )
+            self._connection.report_refusal(request.method, error)
+            raise error
         params = route.method.params() if request.params is None else request.params
         revision = self._spoken.revision
         return restate(

@@ -158,7 +158,10 @@ class ClientSession(ToolCalls):
 
     @property
     def server_capabilities(self) -> Any:
-        """ServerCapabilities that the server declared, of the negotiated revision."""
+        """ServerCapabilities that the server declared, of the negotiated revision.
+
+        `extra` has those that the revision does not name.
+        """
         return self.opening.capabilities
 
     @property

@@ -13,6 +13,7 @@ import mcp_wire
 from mcp_gen.core.errors import InvalidRequest, MissingCapability, UsageError
 from mcp_gen.core.extensions.names import check_identifier
 from mcp_gen.core.revisions import find_revision
+from mcp_wire.base import OpenWire
 from mcp_wire.extension import Extension
 from mcp_wire.method import Method
 
@@ -162,9 +163,6 @@ class Extensions:
         for method in rows.values():
             # Build the decoder now: an unusable params type fails here, not with the first message.
             mcp_wire.decoder(method.params)
-        handshake = spoken.handshake
-        if handshake is not None:
-            rows[handshake.name] = _lenient_handshake(handshake, spoken.revision)
         return rows
 
     def name_params(self, profile: Profile) -> dict[str, tuple[str, str]]:
@@ -223,7 +221,8 @@ def settings_in(capabilities: Any, place: str, identifier: str) -> dict[str, Any
     if isinstance(capabilities, dict):
         by_identifier: Any = cast("dict[str, Any]", capabilities).get(place)
     else:
-        by_identifier = getattr(capabilities, place, None)
+        extra = capabilities.extra if isinstance(capabilities, OpenWire) else {}
+        by_identifier = getattr(capabilities, place, extra.get(place))
     found: Any = (
         cast("dict[str, Any]", by_identifier).get(identifier)
         if isinstance(by_identifier, dict)
@@ -302,29 +301,6 @@ def filter_of(row: Method[Any, Any]) -> type[Any]:
 def _filter_in(row: Method[Any, Any]) -> msgspec.structs.FieldInfo:
     fields = msgspec.structs.fields(row.params)
     return next(one for one in fields if isinstance(one.type, type(Struct)))
-
-
-def _lenient_handshake(row: Method[Any, Any], revision: str) -> Method[Any, Any]:
-    """Return the handshake with capabilities that accept `extensions` at any revision."""
-    home = mcp_wire.types(revision)
-    params_type, result_type = row.params, cast("type[Struct]", row.results[0])
-    params = _with_kind(
-        params_type, "capabilities", _with_extensions_field(home.ClientCapabilities)
-    )
-    result = _with_kind(
-        result_type, "capabilities", _with_extensions_field(home.ServerCapabilities)
-    )
-    return _replace_row(row, params=params, results=(result,), result=result)
-
-
-class _ExtensionsField(Struct):
-    extensions: dict[str, Any] | None = None
-
-
-def _with_extensions_field(capabilities: type[Struct]) -> type[Struct]:
-    if _FIELD in capabilities.__struct_fields__:
-        return capabilities
-    return with_fields(capabilities, _ExtensionsField)
 
 
 def _tags(kinds: Iterable[type[Any]]) -> set[Any]:

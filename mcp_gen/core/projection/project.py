@@ -19,7 +19,7 @@ from mcp_gen.core.errors import McpError, ProjectionError, UsageError
 from mcp_gen.core.projection.rules import RULES, Apply, Loss, substitute
 from mcp_wire import Wire
 from mcp_wire.aliases import ALIASES
-from mcp_wire.base import UntaggedUnion, arm_of
+from mcp_wire.base import OpenWire, UntaggedUnion, arm_of, declared_type
 from mcp_wire.open_maps import OPEN_MAPS
 from mcp_wire.profile import Profile
 
@@ -243,16 +243,17 @@ class _Projection:
     def plain(self, value: Any, annotation: Any, path: str) -> Any:
         """Return a plain value if it fits the target's annotation."""
         try:
-            return msgspec.convert(value, annotation, dec_hook=arm_of)
-        except msgspec.ValidationError as error:
+            return _converted(value, annotation)
+        except msgspec.DecodeError as error:
             raise self.refuse(f"takes something else: {error}", path) from None
 
     def struct(self, value: Wire, path: str) -> Any:
         """Convert a struct to the struct of the same name at the target, or to its substitute."""
         key = (type(value), self.to)
-        plan = _plans[key] if key in _plans else _plans.setdefault(key, self._plan(key[0]))
+        plan = _plans[key] if key in _plans else self._new_plan(key[0])
         if plan is None:
-            return value if self._is_target_type(key[0]) else substitute(self, value, path)
+            known = self._is_target_type(declared_type(key[0]))
+            return value if known else substitute(self, value, path)
         fields: dict[str, Any] = {}
         for name, wire, absent, shape, checked in plan.kept:
             inner = getattr(value, name)
@@ -269,7 +270,32 @@ class _Projection:
                 self.lose(f"{path}.{wire}")
         for open_map in plan.open_maps:
             self._check_open_map(open_map, fields, path)
+        if isinstance(value, OpenWire):
+            return self._open_struct(plan.target, value, fields, path)
         return self.make(plan.target, fields, path)
+
+    def _open_struct(
+        self, target: type[Struct], value: OpenWire, fields: dict[str, Any], path: str
+    ) -> Any:
+        """Create a struct of the target with the extra keys of the source.
+
+        A key that is a field of the target becomes the field if its value fits.
+        """
+        extra = value.extra
+        for field in msgspec.structs.fields(target) if extra else ():
+            if field.encode_name in extra:
+                where = f"{path}.{field.encode_name}"
+                try:
+                    fields[field.name] = self.plain(extra[field.encode_name], field.type, where)
+                except ProjectionError:
+                    self.lose(where, "has another value here")
+                del extra[field.encode_name]
+        made = self.make(target, fields, path)
+        if isinstance(made, OpenWire):
+            return made.with_extra(extra)
+        for key in extra:
+            self.lose(f"{path}.{key}")
+        return made
 
     def _check_open_map(self, checked: _OpenMap, fields: dict[str, Any], path: str) -> None:
         """Check the keys of an open map that the target's schema names."""
@@ -307,6 +333,11 @@ class _Projection:
 
     def _is_target_type(self, kind: type) -> bool:
         return getattr(self.home, kind.__name__, None) is kind
+
+    def _new_plan(self, kind: type[Any]) -> _StructPlan | None:
+        # Not kept by the class of a value with extra keys: a peer chooses how many there are.
+        key: tuple[type[Any], str] = (declared_type(kind), self.to)
+        return _plans[key] if key in _plans else _plans.setdefault(key, self._plan(key[0]))
 
     def _plan(self, kind: type) -> _StructPlan | None:
         target = self._namesake(kind.__name__)
@@ -353,6 +384,19 @@ class _Projection:
     def _struct_at_target(self, name: str) -> type[Struct] | None:
         found = getattr(self.home, name, None)
         return found if isinstance(found, type) and issubclass(found, Struct) else None
+
+
+def _converted(value: Any, annotation: Any) -> Any:
+    try:
+        return msgspec.convert(value, annotation, dec_hook=arm_of)
+    except msgspec.ValidationError:
+        # Imported here: most processes never decode leniently.
+        from mcp_wire.lenient_decoding import holds_open_types
+
+        if not holds_open_types(annotation):
+            raise
+        # It may have extra keys, which only decoding keeps.
+        return mcp_wire.decode(annotation, mcp_wire.encode(value))
 
 
 def _profile_of(kind: type) -> Profile:

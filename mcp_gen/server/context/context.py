@@ -122,7 +122,11 @@ class Context(Struct, eq=False):
 
     @property
     def client_capabilities(self) -> Any:
-        """Capabilities that the client declared: a wire type or plain JSON."""
+        """Capabilities that the client declared.
+
+        A wire type, whose `extra` has those that the revision does not name; from 2026-07-28 on,
+        the JSON object.
+        """
         return self._origin.capabilities
 
     @property

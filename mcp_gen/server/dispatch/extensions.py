@@ -9,6 +9,7 @@ from mcp_gen.core.errors import UsageError
 from mcp_gen.core.extensions.extensions import exists_at
 from mcp_gen.server.notifications.listeners import GrantedFilter
 from mcp_gen.server.notifications.topics import extension_topics_of, fields_of
+from mcp_gen.session.kernel.hook_results import check_result
 from mcp_wire.extension import Extension, hook_point
 from mcp_wire.method import Method, Route
 
@@ -43,6 +44,7 @@ class ExtensionRegistry:
     def __init__(self, kernel: Kernel[Context], notify: Notifier) -> None:
         self._kernel = kernel
         self._notify = notify
+        kernel.hooks.accept = self._check_result
 
     @property
     def declared(self) -> Extensions:
@@ -74,6 +76,22 @@ class ExtensionRegistry:
             self._notify.listeners.extension_topics.setdefault(extension, _grant_with(agree))
         kernel.changed()
 
+    def _check_result(
+        self,
+        row: Method[Any, Any],
+        hook: Callable[..., Any],
+        ctx: Context,
+        current: Any,
+        result: Any,
+    ) -> Any:
+        """Check the result of an after hook, which may be one that an extension adds."""
+        kind: Any = result.__class__
+        if kind in self.declared.arms:
+            row = self.declared.rows(ctx.profile).get(row.name, row)
+            if kind in row.results:
+                ctx.require(self.declared.arms[kind])
+        return check_result(row, hook, ctx, current, result)
+
     def _request(
         self,
         extension: Extension,
@@ -85,7 +103,9 @@ class ExtensionRegistry:
         async def call(ctx: Context, params: Any) -> Any:
             # Before the hooks: such a request is refused and must not be observed.
             ctx.require(extension)
-            return await (point.around(ctx, params, handler) if point else handler(ctx, params))
+            if point:
+                return await point.around(ctx, params, handler, method)
+            return await handler(ctx, params)
 
         return lambda profile: Route(method, call) if exists_at(extension, profile) else None
 

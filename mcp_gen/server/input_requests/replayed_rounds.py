@@ -267,7 +267,7 @@ def _binding(ctx: Context, params: Any) -> bytes:
 
 
 def result_of(kind: InputKind, raw: Raw) -> Any:
-    """Decode a response as the result type of its kind; raise ValidationError if it is none."""
+    """Decode a response as the result type of its kind; raise DecodeError if it is none."""
     method: Any = getattr(mcp_wire.profile(mcp_wire.LATEST), kind)
     return method.decode_result(raw)
 
@@ -275,7 +275,7 @@ def result_of(kind: InputKind, raw: Raw) -> Any:
 def _is_declined(raw: Raw) -> bool:
     try:
         return bool(result_of(InputKind.ELICIT, raw).action != "accept")
-    except msgspec.ValidationError:
+    except msgspec.DecodeError:
         return False
 
 

@@ -121,7 +121,7 @@ class _TaskAwareSender(RequestSender):
 
     def _read(self, method: Method[Any, R], raw: Raw) -> R:
         if self._create_task_type in method.results:
-            with contextlib.suppress(msgspec.ValidationError):
+            with contextlib.suppress(msgspec.DecodeError):
                 answer: R = mcp_wire.decode(self._create_task_type, raw)
                 return answer
         return super()._read(method, raw)

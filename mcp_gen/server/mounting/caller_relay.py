@@ -21,7 +21,8 @@ from mcp_gen.server.input_requests.capabilities import declared, require_capabil
 from mcp_gen.server.input_requests.rounds import InputKind, InputRequest
 from mcp_gen.server.input_requests.run import current_rounds
 from mcp_gen.server.mounting.suspended_calls import call_ended_error
-from mcp_wire import Wire, latest
+from mcp_wire import latest
+from mcp_wire.base import OpenWire
 
 if TYPE_CHECKING:
     from collections.abc import Coroutine, Hashable
@@ -79,12 +80,12 @@ class CallerRelay:
         """Return the input request capabilities of the client at a revision, as plain JSON."""
         session = self.ctx.session
         if session is None:
-            return _declared_requests(origin_of(self.ctx).capabilities, revision)
+            return _declared_requests(self.ctx, revision)
         # Cached: the client of a session declares its capabilities once.
         known = _capability_cache.setdefault(session, {})
         found = known.get(revision)
         if found is None:
-            found = known[revision] = _declared_requests(origin_of(self.ctx).capabilities, revision)
+            found = known[revision] = _declared_requests(self.ctx, revision)
         return found
 
     def log_level(self) -> str | None:
@@ -175,9 +176,12 @@ class CallerRelay:
             raise McpError(ProtocolError.code, str(error)) from error
 
 
-def _declared_requests(declared: Any, revision: str) -> dict[str, Any]:
-    if isinstance(declared, Wire):
-        declared = msgspec.to_builtins(restate(declared, revision).value)
+def _declared_requests(ctx: Context, revision: str) -> dict[str, Any]:
+    declared = origin_of(ctx).capabilities
+    if isinstance(declared, OpenWire):
+        # Only what its own revision names: it can be asked for nothing else.
+        named: OpenWire = restate(declared, ctx.revision).value.with_extra({})
+        declared = msgspec.to_builtins(restate(named, revision).value)
     found = {key: declared[key] for key in _INPUT_CAPABILITIES if declared and key in declared}
     if found.get("roots"):
         found["roots"] = {}  # roots/list_changed is not forwarded

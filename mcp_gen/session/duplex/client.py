@@ -7,6 +7,8 @@ import logging
 from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from msgspec import DecodeError
+
 from mcp_gen.core import envelope
 from mcp_gen.core.errors import (
     InvalidParams,
@@ -23,6 +25,7 @@ from mcp_gen.core.projection.project import restate
 from mcp_gen.core.protocol_state import MessageRejected, ResponseReceived
 from mcp_gen.session.duplex.connection import DuplexConnection
 from mcp_gen.session.kernel.errors import internal_error
+from mcp_gen.session.kernel.hook_results import check_result, restate_result
 from mcp_gen.session.messages.gather import wait_or_cancel
 from mcp_gen.session.messages.notifications import NotificationReceiver
 
@@ -76,6 +79,7 @@ class ClientConnection(DuplexConnection):
             transport, NotificationReceiver(hooks, _log, custom=self._rows), hooks.outbound
         )
         self.hooks = hooks
+        hooks.accept, hooks.outbound.accept = check_result, restate_result
         self._make_routes: Callable[[], Mapping[str, Route[Any]]] = dict
         self._routes: Mapping[str, Route[Any]] | None = None
         self._closed_hooks: asyncio.Task[None] | None = None
@@ -352,7 +356,18 @@ class ClientConnection(DuplexConnection):
         _log.warning("the server asks for `%s`, which is not offered", event.method)
         self._report_violation(event.method, "$.method", "not for a server to ask this client")
         error = MethodNotFound(f"this client does not offer `{event.method}`")
+        self.report_refusal(event.method, error)
         self._send(envelope.failure(event.id, envelope.error_object(error)), event.batch)
+
+    def report_refusal(self, method: str, error: ProtocolError) -> None:
+        """Start the `on_error` hooks for a request that is refused before its handler.
+
+        Args:
+            method: Name of the method.
+            error: Reason of the refusal.
+        """
+        if self.hooks.error_every:
+            self.run(self.hooks.tell_error(self.session, method, None, error))
 
     def _send(self, answer: bytes | None, batch: Batch | None) -> None:
         # Where servers embed requests in results, clients send no responses at all:
@@ -370,8 +385,9 @@ class ClientConnection(DuplexConnection):
     async def _answer(self, route: Route[Any], event: RequestReceived) -> bytes:
         try:
             params = route.decode(event.params)
-        except (ValueError, RecursionError) as error:
+        except DecodeError as error:
             bad = InvalidParams(f"{event.method}: {error}")
+            self.report_refusal(event.method, bad)
             return envelope.failure(event.id, envelope.error_object(bad))
         try:
             result = await route.call(self.session, params)

@@ -343,7 +343,7 @@ class DuplexConnection(ABC):
             # A failing callback must not stop the handling of other messages.
             self._log.exception("a progress callback failed")
             return
-        if inspect.isawaitable(answer):
+        if answer is not None and inspect.isawaitable(answer):
             self._notifications.run(self._finish_report(answer))
 
     async def _finish_report(self, report: Awaitable[Any]) -> None:

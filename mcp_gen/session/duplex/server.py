@@ -277,7 +277,12 @@ class ServerConnection(DuplexConnection, Session, Generic[C]):
         origin = known or self._new_origin(binding.profile)
         if self._posted:
             origin = self._with_headers(origin, self._posted)
-        call = self.kernel.prepare(binding, event.id, event.method, event.params, origin)
+        try:
+            call = self.kernel.prepare(binding, event.id, event.method, event.params, origin)
+        except (McpError, ProtocolError) as error:
+            asked = event.id, event.method, event.params, origin
+            self.kernel.report_refusal(self._notifications, *asked, error)
+            raise
         if binding.profile.handshake is None:
             self._named_profile = binding.profile
             self._open()

@@ -272,7 +272,7 @@ class HttpExchange(Generic[C]):
                 return await session.answer(frame, headers, reply)
             finally:
                 if session.origin is None:
-                    await self._dispose(session)
+                    await self._drop(session)
         return await session.answer(frame, headers, reply)
 
     async def _resume_session(
@@ -300,6 +300,18 @@ class HttpExchange(Generic[C]):
         kernel = self._kernel if servers is None else await servers.open()
         opened, ended, persistence = self._on_opened, self._on_ended, self._persistence
         return HttpSession(kernel, self._events, principal, opened, ended, persistence, id)
+
+    async def _drop(self, session: HttpSession) -> None:
+        """Close the server of a session that was not opened, after hooks that still run there."""
+
+        async def later() -> None:
+            await wait_or_cancel(session.hooks, GRACE_S)
+            await self._dispose(session)
+
+        if session.hooks():
+            self._notifications.run(later())
+        else:
+            await self._dispose(session)
 
     async def _dispose(self, session: HttpSession) -> None:
         """Close the server of a session, if the session has its own."""

@@ -131,6 +131,8 @@ class PerRequestExchange(Generic[C]):
             if counter is not None:
                 counter.enter(principal)
         except (McpError, ProtocolError) as error:
+            asked = id, frame.method, frame.params, origin
+            self._kernel.report_refusal(self._notifications, *asked, error)
             # An error after admission is a normal response: status 200 by default.
             fallback = 200 if origin.ready else 400
             status = profile.http_status.get(error.code, fallback)

@@ -288,7 +288,12 @@ class HttpSession(DuplexConnection, Session):
         limits, ping = self.kernel.limits, origin.profile.ping
         if limits.max_concurrent_requests and (ping is None or event.method != ping.name):
             limits.make_room(len(self._connection.in_flight))
-        return self.kernel.prepare(binding, event.id, event.method, event.params, origin)
+        try:
+            return self.kernel.prepare(binding, event.id, event.method, event.params, origin)
+        except (McpError, ProtocolError) as error:
+            asked = event.id, event.method, event.params, origin
+            self.kernel.report_refusal(self._notifications, *asked, error)
+            raise
 
     async def _run(self, call: Call[Any], post: PostResponse, batch: Batch | None) -> None:
         handled = False

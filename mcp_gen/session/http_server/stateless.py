@@ -91,6 +91,8 @@ class StatelessExchange(Generic[C]):
             if counter is not None:
                 counter.enter(reply.principal)
         except (McpError, ProtocolError) as error:
+            asked = frame.id, frame.method, frame.params, origin
+            self._kernel.report_refusal(self._notifications, *asked, error)
             status = 400
             if isinstance(error, MethodNotFound):
                 status = binding.profile.unknown_method_status

@@ -101,13 +101,29 @@ def route(
     known: HookPoint[P, Any] | None = hooks.points.get(method.name)
     point = HookPoint[P, Any](hooks, method.name) if known is None else known
 
+    async def checked(ctx: C, params: P) -> Any:
+        answer = await handler(ctx, params)
+        # Inside of the hooks: `on_success` must not be called for a result that cannot be sent.
+        _as_object(method.name, answer)
+        return answer
+
     async def call(ctx: C, params: P) -> dict[str, Any]:
-        answer = await (point.around(ctx, params, handler) if point else handler(ctx, params))
-        result: Any = msgspec.to_builtins(answer)
-        if result.__class__ is not dict:
-            kind = type(answer).__name__
-            raise UsageError(f"{method.name}: expected a result that is a JSON object, got {kind}")
-        whole: dict[str, Any] = result
-        return whole
+        if point:
+            return _as_object(method.name, await point.around(ctx, params, checked, method))
+        return _as_object(method.name, await handler(ctx, params))
 
     return Route(method, call)
+
+
+def _as_object(name: str, answer: Any) -> dict[str, Any]:
+    """Return a handler's result as a JSON object.
+
+    Raises:
+        UsageError: it is none.
+    """
+    result: Any = msgspec.to_builtins(answer)
+    if result.__class__ is not dict:
+        kind = type(answer).__name__
+        raise UsageError(f"{name}: expected a result that is a JSON object, got {kind}")
+    whole: dict[str, Any] = result
+    return whole

@@ -65,6 +65,4 @@ def is_cancelled() -> bool:
 
 def bad_params(method: str, error: Exception) -> ProtocolError:
     """Return the InvalidParams error for params that could not be decoded."""
-    if isinstance(error, RecursionError):
-        return InvalidParams(f"{method}: nested too deeply")
     return InvalidParams(f"{method}: {error}")

@@ -19,6 +19,7 @@ import mcp_wire
 from mcp_gen.core import envelope
 from mcp_gen.core.error_groups import primary_error
 from mcp_gen.core.errors import (
+    InvalidParams,
     McpError,
     MethodNotFound,
     ProtocolError,
@@ -32,6 +33,7 @@ from mcp_gen.core.text_encoding import long_text_field, pre_encode_texts
 from mcp_gen.session.kernel.binding import Bindings, RevisionBinding, timed
 from mcp_gen.session.kernel.call import Call
 from mcp_gen.session.kernel.errors import bad_params, error_for_peer, is_cancelled
+from mcp_gen.session.kernel.hook_results import check_result, restate_result
 from mcp_gen.session.kernel.lifecycle import lifecycle_of, unsupported
 from mcp_gen.session.kernel.limits import Limits
 from mcp_gen.session.kernel.results import (
@@ -62,6 +64,9 @@ C = TypeVar("C")
 
 NOTHING_MATCHES = rb"(?!)"
 """Pattern that matches no text."""
+
+_TOLD = frozenset({MethodNotFound.code, InvalidParams.code})
+"""Error codes of the refusals that `on_error` hooks hear of."""
 
 _log = logging.getLogger("mcp_gen.server")
 
@@ -101,6 +106,7 @@ class Kernel(Generic[C]):
         self.handlers = handlers
         """Handlers of the methods; call `changed` after replacing them."""
         self.hooks = hooks
+        hooks.accept, hooks.outbound.accept = check_result, restate_result
         self.context = context
         self.declared_capabilities = offered
         self._server_info = server_info
@@ -254,7 +260,7 @@ class Kernel(Generic[C]):
             raise MethodNotFound(f"{binding.profile.revision}: no method `{method}` here")
         try:
             decoded = route.decode(params)
-        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+        except msgspec.DecodeError as error:
             binding.lifecycle.admit(caller, method, read_meta(params))
             raise bad_params(method, error) from None
         meta: dict[str, Any] | None
@@ -264,6 +270,34 @@ class Kernel(Generic[C]):
             meta = getattr(decoded, "meta", None)
         binding.lifecycle.admit(caller, method, meta)
         return Call(id, route, decoded, self.context(id, caller, meta), caller, binding)
+
+    def report_refusal(
+        self,
+        notices: NotificationReceiver,
+        id: RequestId,
+        method: str,
+        params: Raw,
+        caller: RequestOrigin,
+        error: McpError | ProtocolError,
+    ) -> None:
+        """Start the `on_error` hooks for a request that is refused before its handler.
+
+        They hear of unknown methods and of undecodable params. Other refusals are not reported: a
+        request before the handshake, one too many, headers that disagree with the body. The hooks
+        run in a task of their own, so the response does not wait for them.
+
+        Args:
+            notices: Owner of that task.
+            id: Id of the request.
+            method: Name of the method.
+            params: Params, not decoded.
+            caller: Origin of the request.
+            error: Error that the request is answered with.
+        """
+        hooks = self.hooks
+        if hooks.error_every and error.code in _TOLD:
+            ctx = self.context(id, caller, read_meta(params))
+            notices.run(hooks.tell_error(ctx, method, None, error))
 
     async def run(self, call: Call[C]) -> bytes:
         """Run the handler of a request between its hooks and return the encoded response.

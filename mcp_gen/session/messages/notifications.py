@@ -88,7 +88,7 @@ class NotificationReceiver:
             return
         try:
             params = method.decode_params(event.params)
-        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+        except msgspec.DecodeError as error:
             self._log.warning("%s: %s", event.method, error)
             return
         if act:

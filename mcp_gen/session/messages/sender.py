@@ -247,7 +247,7 @@ class RequestSender:
 
         call: Inner = send
         if point:
-            call = _between(point, send)
+            call = _between(point, send, self._read_as.get(method.name, method))
         if self._middleware:
             call = wrap(self._middleware, method.name, call, answered=True)
         result: R = await call(self.context, params)
@@ -283,7 +283,7 @@ class RequestSender:
         reader: Method[Any, R] = self._read_as.get(method.name, method)
         try:
             result = reader.decode_result(raw)
-        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+        except msgspec.DecodeError as error:
             refused = InvalidResult(f"{method.name}: the {self._peer}'s result: {error}")
             result = self._read_other(method, raw, refused)
         else:
@@ -315,9 +315,11 @@ class RequestSender:
         raise ProtocolError(f"{method.name}: the {self._peer} answered with {kind}, unasked for")
 
 
-def _between(point: HookPoint[P, R], send: Callable[[Any, P], Awaitable[R]]) -> Inner:
+def _between(
+    point: HookPoint[P, R], send: Callable[[Any, P], Awaitable[R]], row: Method[P, R]
+) -> Inner:
     async def call(context: Any, params: P) -> R:
-        return await point.around(context, params, send)
+        return await point.around(context, params, send, row)
 
     return call
 
