@@ -9,10 +9,11 @@ from codegen.model import ir
 from codegen.model.bounds import bounds
 from codegen.model.methods import Messages, build_methods
 from codegen.model.names import attribute, attributes, constant, constants, module
-from codegen.model.normal.vocabulary import REF
+from codegen.model.normal.vocabulary import REF, rebased
 from codegen.model.normalize import Normalized
 from codegen.model.order import in_turn
 from codegen.model.overlay import Overlay
+from codegen.model.rows import row
 from codegen.model.unions import Unions, is_struct
 from codegen.schema.json_values import Object, is_array, is_object
 from codegen.schema.keywords import escape
@@ -239,17 +240,17 @@ class _Builder:
 
     def _lenient(self, owner: str, wire: str) -> Any:
         for path in (f"{owner}/{wire}", f"*/{wire}"):
-            row = self._overlay.one("lenient", self._revision, "path", path)
-            if row:
-                return row
+            found = self._overlay.one("lenient", self._revision, "path", path)
+            if found:
+                return found
         return None
 
     def _field_order(self, path: str, properties: Object) -> list[str]:
         return _ordered(properties, self._facts.get("fields", {}).get(path, ()))
 
     def _deprecated(self, name: str) -> str:
-        row = self._facts.get("deprecated", {}).get(name)
-        return str(row.get("advice", "")) if row else ""
+        found = self._facts.get("deprecated", {}).get(name)
+        return str(found.get("advice", "")) if found else ""
 
     # --- order ---
 
@@ -261,10 +262,14 @@ class _Builder:
 
         def in_a_circle(name: str) -> None:
             with self._stops.collected():
+                place = self._origins[name]
+                old = rebased(self._source.definitions.get(place))
+                values: Object = {"pointer": f"/{escape(place)}", "old": old, "new": {}}
                 raise self._stop(
                     self._pointers[name],
                     "it refers to itself, without a struct in between",
-                    "add a [[patch]] row",
+                    "add a [[patch]] row; `new = {}` allows anything",
+                    row("patch", values, self._revision) if old is not None else "",
                 )
             self._types[name] = ANY
 
@@ -348,8 +353,8 @@ class _Builder:
             waiting[name] for name in in_turn(waiting, lambda name: ir.mentions(waiting[name].type))
         )
 
-    def _stop(self, pointer: str, construct: str, advice: str) -> Stopped:
-        return Stopped(Stop(self._revision, pointer, construct, advice))
+    def _stop(self, pointer: str, construct: str, advice: str, row_: str = "") -> Stopped:
+        return Stopped(Stop(self._revision, pointer, construct, advice, row_))
 
     def _facts_stop(self, name: str, construct: str) -> Stopped:
         return self._stop(f"#/{self._source.container}/{escape(name)}", construct, "correct it")

@@ -15,15 +15,22 @@ from codegen.model.normal.fold import Folder, needs, plain, values_of
 from codegen.model.normal.rows_applied import apply_aliases, apply_patches, fix_constants, inject
 from codegen.model.normal.unions import UNIONS, flat, name_of, overlap, without_tag
 from codegen.model.normal.values import listed
-from codegen.model.normal.vocabulary import ANYTHING, AT, OPENED, REF, pointer_of, read_definitions
+from codegen.model.normal.vocabulary import (
+    ANYTHING,
+    AT,
+    OPENED,
+    REF,
+    pointer_of,
+    read_definitions,
+    rebased,
+)
 from codegen.model.order import in_turn
-from codegen.model.overlay import Overlay
+from codegen.model.overlay import Overlay, Row
 from codegen.model.rows import pattern, row
 from codegen.schema.json_values import Object, is_array, is_object
 from codegen.schema.keywords import BOUNDS, KEYWORDS, SCALARS, escape
 from codegen.schema.load import Source
 
-_REFERENCE = re.compile(r"#/(?:\$defs|definitions)/([^/]+)")
 _NOT_IN_KEYS = re.compile(r'["\\\x00-\x1f]')
 _OF_ONE_TYPE = ("properties", "required", "additionalProperties", "items")
 
@@ -55,7 +62,7 @@ class _Normalizer:
         self._revision = source.revision
         self._overlay = overlay
         self._stops = source.stops
-        given: Object = _rebase(copy.deepcopy(source.definitions))
+        given: Object = rebased(copy.deepcopy(source.definitions))
         apply_patches(source, given, overlay)
         apply_aliases(source, given, overlay)
         self._given = self._folded(read_definitions(source, given, overlay))
@@ -99,7 +106,7 @@ class _Normalizer:
             found = self._overlay.match("name", self._revision, name)
             names[name] = str(found["name"]) if found else name
             with self._stops.collected():
-                self._check_name(names[name], name, pointer_of(schema, "#"))
+                self._check_name(names[name], name, pointer_of(schema, "#"), found)
         for name, wanted in names.items():
             if wanted != name and [*names.values()].count(wanted) > 1:
                 names[name] = name
@@ -120,22 +127,26 @@ class _Normalizer:
                 found.setdefault(refs, self._names[name])
         return found
 
-    def _check_name(self, name: str, path: str, pointer: str) -> None:
-        if not names_class(name):
-            suggested = pascal(name)
-            raise self._stop(
-                pointer,
-                f"`{name}` cannot be the name of a class in the generated modules",
-                "add a [[name]] row",
-                self._name_row(path, suggested if names_class(suggested) else f"{suggested}Type"),
-            )
+    def _check_name(self, name: str, path: str, pointer: str, given: Row | None) -> None:
+        """Check that a class can have the name, which is the definition's or a row's."""
+        if names_class(name):
+            return
+        suggested = pascal(name)
+        if not names_class(suggested):
+            suggested = f"{suggested}Type"
+        raise self._stop(
+            pointer,
+            f"`{name}` cannot be the name of a class in the generated modules",
+            f"correct {given}" if given else "add a [[name]] row",
+            "" if given else self._name_row(path, suggested),
+        )
 
     def _name_of(self, what: str, path: str, pointer: str) -> str:
         """Return the name that a row gives to something; without one it stops, with the row."""
         found = self._overlay.match("name", self._revision, path)
         if found:
             name = str(found["name"])
-            self._check_name(name, path, pointer)
+            self._check_name(name, path, pointer, found)
             return name
         name = pascal(path)
         said = (f"{what} without a name", "add a [[name]] row", self._name_row(path, name))
@@ -262,6 +273,7 @@ class _Normalizer:
         if last == "params" and owner.endswith(("Request", "Notification")):
             found = self._overlay.match("name", self._revision, path)
             name = str(found["name"]) if found else f"{owner}Params"
+            self._check_name(name, path, pointer, found)
         else:
             name = self._name_of("an object", path, pointer)
         return self._hoist(name, shaped, path, pointer)
@@ -367,14 +379,3 @@ class _Normalizer:
 def _speaks(word: str, kind: str) -> bool:
     """Return True if a keyword says something about values of a type."""
     return word == AT or (word != "type" and kind in KEYWORDS[word].kinds)
-
-
-def _rebase(schema: Any) -> Any:
-    """Point every `$ref` to a definition at one container, independent of the dialect."""
-    if is_object(schema):
-        ref = schema.get("$ref")
-        found = _REFERENCE.fullmatch(ref) if isinstance(ref, str) else None
-        if found:
-            return {**schema, "$ref": REF + found[1]}
-        return {key: _rebase(value) for key, value in schema.items()}
-    return [_rebase(item) for item in schema] if is_array(schema) else schema

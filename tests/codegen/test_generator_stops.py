@@ -225,7 +225,7 @@ def test_a_definition_that_refers_to_itself_stops(tmp_path: Path) -> None:
     message = stopped(checkout(tmp_path, {"Tree": tree, "Branch": branch}))
     assert message == (
         "2030-01-01: #/$defs/Tree: it refers to itself, without a struct in between; "
-        "add a [[patch]] row"
+        "add a [[patch]] row; `new = {}` allows anything"
     )
 
 

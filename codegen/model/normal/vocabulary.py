@@ -1,6 +1,7 @@
 """Reads the definitions of a schema by the closed table of keywords; marks each schema's place."""
 
 import json
+import re
 from collections.abc import Callable
 from typing import Any
 from urllib.parse import unquote
@@ -21,6 +22,7 @@ ANYTHING: Object = {"type": "object", "additionalProperties": {}}
 MAX_DEPTH = 64
 """Levels of schemas in schemas; the stages that follow recurse over them."""
 
+_REFERENCE = re.compile(r"#/(?:\$defs|definitions)/([^/]+)")
 _SHOWN = 40
 """Characters of a wrong value in a message."""
 
@@ -196,3 +198,14 @@ def mapped(schema: Object, change: Callable[[Object], Object]) -> Object:
             case _:
                 made[word] = value
     return made
+
+
+def rebased(schema: Any) -> Any:
+    """Point every `$ref` to a definition at one container, independent of the dialect."""
+    if is_object(schema):
+        ref = schema.get("$ref")
+        found = _REFERENCE.fullmatch(ref) if isinstance(ref, str) else None
+        if found:
+            return {**schema, "$ref": REF + found[1]}
+        return {key: rebased(value) for key, value in schema.items()}
+    return [rebased(item) for item in schema] if is_array(schema) else schema

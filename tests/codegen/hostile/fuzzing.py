@@ -79,11 +79,12 @@ def _generated(definitions: dict[str, Any], overlay: Path) -> ir.Revision | None
             named = [stop.row for stop in stopped.stops if stop.row.startswith("[[name]]")]
             if not named:
                 return None
-            rows += "".join(_for_any_revision(row) for row in named)
+            rows += "".join(for_any_revision(row) for row in named)
     return None
 
 
-def _for_any_revision(row: str) -> str:
+def for_any_revision(row: str) -> str:
+    """Return a row without its dates: each run here is a revision of its own."""
     return "\n".join(line for line in row.split("\n") if not line.startswith("revisions"))
 
 

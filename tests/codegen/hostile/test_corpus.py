@@ -9,8 +9,9 @@ from typing import Any
 import jsonschema_rs
 import pytest
 
-from codegen.errors import CodegenError, Stopped
+from codegen.errors import CodegenError, Stop, Stopped
 from codegen.schema.keywords import BOUNDS
+from tests.codegen.hostile.fuzzing import for_any_revision
 from tests.codegen.hostile.pipeline import model, surfaces
 
 Case = dict[str, Any]
@@ -100,6 +101,28 @@ def test_a_schema_that_no_type_says_stops_once_with_all_its_places(
         if row:
             assert any(row[0] in stop.row for stop in stops if what in str(stop))
     assert len(told) == len(case["stops"]), str(caught.value)
+
+
+@pytest.mark.parametrize("case", cases("stops"))
+def test_the_rows_that_stops_print_end_them(case: Case, overlay: Path) -> None:
+    with_rows(overlay, case)
+    before = stops_of(case, overlay)
+    rows = "".join(for_any_revision(stop.row) for stop in before)
+    overlay.write_text(overlay.read_text() + rows)
+    ended = {(stop.pointer, stop.construct) for stop in before if stop.row}
+    after = {(stop.pointer, stop.construct) for stop in stops_of(case, overlay)}
+    assert ended & after == set()
+
+
+def stops_of(case: Case, overlay: Path) -> tuple[Stop, ...]:
+    """Return what stops a schema; nothing if the whole file is refused, or if nothing does."""
+    try:
+        model(text_of(case), overlay)
+    except Stopped as stopped:
+        return stopped.stops
+    except CodegenError:
+        pass
+    return ()
 
 
 def test_the_corpus_is_large_enough() -> None:
