@@ -50,6 +50,8 @@ def role_names(revisions: Sequence[ir.Revision], overlay: Overlay) -> list[str]:
 
 def _fact_type(values: list[Any]) -> str:
     present = [value for value in values if value is not None]
+    if not present:
+        return "None"
     kinds = sorted({type(value).__name__ for value in present})
     if kinds == ["str"] and all(snake(value) == value for value in present):
         made = f"Literal[{', '.join(literal(value) for value in dict.fromkeys(present))}]"

@@ -8,16 +8,40 @@ from typing import Any
 from datamodel_code_generator import InputFileType, LiteralType, generate
 from datamodel_code_generator.enums import DataModelType, NamingStrategy
 from datamodel_code_generator.format import Formatter, PythonVersion
+from pydantic import BaseModel
 
+from codegen.emit.pydantic_unions import (
+    BY_TAG,
+    EXACTLY,
+    Exact,
+    after_classes,
+    by_tag,
+    defined,
+    is_plain,
+    is_union,
+    needs_tag,
+    qualify_annotated,
+    tag_of,
+)
 from codegen.emit.python_text import literal
 from codegen.emit.renderer import Renderer
 from codegen.errors import CodegenError
 from codegen.extensions.read import Extension
 from codegen.model import ir
-from codegen.schema.load import Object, is_array, is_object
+from codegen.schema.json_values import Object, is_array, is_object
+from codegen.schema.keywords import BOUNDS
 
-_TAKEN = {"schema": "schema_"}
-"""Attributes of pydantic's BaseModel, and what a field of that name is called instead."""
+_CHECKED = (
+    "minimum",
+    "maximum",
+    "exclusiveMinimum",
+    "exclusiveMaximum",
+    "minItems",
+    "maxItems",
+    "minLength",
+    "maxLength",
+)
+"""Bounds that the models check; patterns and formats mean other things in Python."""
 
 _IMPORTS = """
 import typing
@@ -80,12 +104,19 @@ class _Models:
         made = [
             self._definition(node)
             for node in tree.body
-            if node not in imports and not set(borrowed).intersection(_defined(node))
+            if node not in imports and not set(borrowed).intersection(defined(node))
         ]
+        made = after_classes(made, [one.name for one in (*self._own.scalars, *self._own.unions)])
+        exact = Exact()
+        made = [exact.visit(node) for node in made]
         ours = f"{_IMPORTS}from mcp_wire.{self._own.module} import types"
         if borrowed:
             ours += f"\nfrom mcp_wire.pydantic.{base} import {', '.join(borrowed)}"
+        ours += EXACTLY if exact.used else ""
+        ours += BY_TAG if any(needs_tag(one, self._whole) for one in self._own.unions) else ""
         tree.body = [*imports, *ast.parse(ours).body, *made]
+        if not any(one.name == "Annotated" for node in imports for one in node.names):
+            qualify_annotated(made)
         _give_names_back(tree, definitions)
         _check_names(made, definitions, self._own)
         exports = ", ".join(map(literal, sorted([*definitions, *borrowed])))
@@ -96,11 +127,13 @@ class _Models:
         """Return a definition; a union gets its discriminator, a scalar is strict."""
         match node:
             case ast.Assign(targets=[ast.Name(id=name)], value=ast.Call(args=[_, type_])):
-                alias = self._own.aliases[name]
+                alias = self._own.aliases.get(name)
+                if alias is None:
+                    return node  # named by datamodel-code-generator: `_check_names` stops
                 strict = ast.unparse(_Alone().visit(type_))
                 text = self._discriminated(alias, strict)
                 if isinstance(alias.type, ir.Ref):
-                    text = f"{name}: TypeAlias = {text}"
+                    text = f"{name}: TypeAlias = {alias.type.name}"
                 else:
                     text = f"{name} = TypeAliasType({literal(name)}, {text})"
                 return ast.parse(text).body[0]
@@ -111,14 +144,21 @@ class _Models:
     def _discriminated(self, alias: ir.Alias, text: str) -> str:
         if alias.strategy == "pick":
             return f"Annotated[{text}, Picked(types.{alias.marker})]"
-        if alias.strategy != "tag":
+        if alias.strategy != "tag" or not is_union(alias):
             return text
-        wire = _tag(alias, self._whole).wire
+        tag = tag_of(alias, self._whole)
+        wire = tag.wire
         if alias.keeps_unknown:
             return f"Annotated[{text} | UnknownContent, Tagged({literal(wire)})]"
         if wire in self._missing:
             return f"Annotated[{text}, Tagged({literal(wire)}, {literal(self._missing[wire])})]"
-        return text
+        if is_plain(alias, self._whole):
+            return text
+        found, others = by_tag(alias, _attribute(tag.name), self._whole)
+        strict: list[ast.expr] = [_Alone().visit(_expression(one)) for one in others]
+        qualify_annotated(strict)
+        quoted = [literal(ast.unparse(one)) for one in strict]
+        return f"typing.Union[{', '.join([found, *quoted])}]" if quoted else found
 
     def _documented(self, node: ast.stmt) -> str:
         """Return the text of a definition, with the docstrings that its wire type has."""
@@ -132,12 +172,14 @@ class _Models:
                 fields = [one for one in node.body if isinstance(one, ast.AnnAssign)]
                 for field, doc in zip(fields, docs, strict=True):
                     texts += [ast.unparse(field), doc]
+                config = [ast.unparse(one) for one in node.body if isinstance(one, ast.Assign)]
+                texts[1:1] = config
                 body = [f"    {text}" for text in texts if text] or ["    pass"]
                 return "\n".join([line, *body])
             case ast.Expr():  # a model is completed that refers to itself
                 return ast.unparse(node)
             case _:
-                (name,) = _defined(node)
+                (name,) = defined(node)
                 return f"{ast.unparse(node)}\n{self._render.alias_doc(self._own.aliases[name])}"
 
 
@@ -249,11 +291,11 @@ def _document(
             prepared["properties"] = _properties(struct, prepared["properties"])
         elif alias and isinstance(alias.type, ir.Choice):
             prepared["enum"] = list(alias.type.values)
-        elif alias and alias.strategy == "tag" and not alias.keeps_unknown:
-            wire = _tag(alias, whole).wire
-            if wire not in missing:
+        elif alias and alias.strategy == "tag" and is_union(alias) and not alias.keeps_unknown:
+            wire = tag_of(alias, whole).wire
+            if wire not in missing and is_plain(alias, whole):
                 prepared["discriminator"] = {"propertyName": wire}
-        made[name] = prepared
+        made[name] = _with_checked_bounds(prepared)
     return document(made)
 
 
@@ -270,6 +312,24 @@ def _properties(struct: ir.Struct, schemas: Object) -> Object:
     return properties
 
 
+def _with_checked_bounds(schema: Any, *, alone: bool = True) -> Any:
+    """Leave out the bounds that no model checks: those inside of a type would become types."""
+    if is_array(schema):
+        return [_with_checked_bounds(one, alone=False) for one in schema]
+    if not is_object(schema):
+        return schema
+    whole = schema.get("type") == "integer"
+    made: Object = {}
+    for word, value in schema.items():
+        if word == "properties":
+            made[word] = {wire: _with_checked_bounds(one) for wire, one in value.items()}
+        elif word not in BOUNDS:
+            made[word] = _with_checked_bounds(value, alone=False)
+        elif alone and word in _CHECKED and (isinstance(value, int) or not whole):
+            made[word] = value
+    return made
+
+
 def _with_both_kinds_of_number(schema: Any) -> Any:
     """Replace `number` by integer or float, so that 50 stays 50."""
     if is_array(schema):
@@ -284,19 +344,23 @@ def _with_both_kinds_of_number(schema: Any) -> Any:
 
 
 def _attributes(revision: ir.Revision) -> dict[str, str]:
-    """Return our attribute names of properties that are not Python identifiers."""
+    """Return our attribute names of properties, by `Type.property`."""
     return {
-        f"{struct.name}.{field.wire}": _TAKEN.get(field.name, field.name)
+        f"{struct.name}.{wire}": _attribute(name)
         for struct in revision.structs.values()
-        for field in struct.fields
-        if not field.wire.isidentifier()
+        for wire, name in _named(struct)
+        if not wire.isidentifier() or _attribute(name) != wire
     }
 
 
-def _tag(alias: ir.Alias, revision: ir.Revision) -> ir.Tag:
-    tag = revision.structs[ir.arm_names(alias.type)[0]].tag
-    assert tag is not None
-    return tag
+def _named(struct: ir.Struct) -> list[tuple[str, str]]:
+    tag = [(struct.tag.wire, struct.tag.name)] if struct.tag else []
+    return [*tag, *((field.wire, field.name) for field in struct.fields)]
+
+
+def _attribute(name: str) -> str:
+    """Return the attribute of a model: BaseModel has some names for itself."""
+    return f"{name}_" if hasattr(BaseModel, name) else name
 
 
 def _give_names_back(tree: ast.Module, definitions: Object) -> None:
@@ -319,7 +383,7 @@ def _rename(tree: ast.Module, old: str, new: str) -> None:
 
 
 def _check_names(made: list[ast.stmt], definitions: Object, revision: ir.Revision) -> None:
-    names = {name for node in made for name in _defined(node)}
+    names = {name for node in made for name in defined(node)}
     if names != definitions.keys():
         raise CodegenError(
             f"{revision.name}: datamodel-code-generator renamed "
@@ -329,28 +393,10 @@ def _check_names(made: list[ast.stmt], definitions: Object, revision: ir.Revisio
         )
     for node in made:
         if isinstance(node, ast.ClassDef):
-            found = [name for one in node.body for name in _defined(one)]
-            wanted = _attributes_of(revision.structs[node.name])
+            found = [name for one in node.body for name in defined(one) if name != "model_config"]
+            wanted = [_attribute(name) for _, name in _named(revision.structs[node.name])]
             if found != wanted:
                 raise CodegenError(
                     f"{revision.name}: {node.name}: datamodel-code-generator has the attributes "
-                    f"{', '.join(found)}; expected {', '.join(wanted)}: "
-                    "see _TAKEN in codegen/emit/pydantic_models.py"
+                    f"{', '.join(found)}; expected {', '.join(wanted)}"
                 )
-
-
-def _attributes_of(struct: ir.Struct) -> list[str]:
-    names = [*([struct.tag.name] if struct.tag else []), *(field.name for field in struct.fields)]
-    return [_TAKEN.get(name, name) for name in names]
-
-
-def _defined(node: ast.stmt) -> list[str]:
-    match node:
-        case (
-            ast.ClassDef(name=name)
-            | ast.Assign(targets=[ast.Name(id=name)])
-            | ast.AnnAssign(target=ast.Name(id=name))
-        ):
-            return [name]
-        case _:
-            return []

@@ -5,9 +5,10 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from typing import Any
 
+from codegen.errors import printable
 from codegen.model import ir
 from codegen.model.message_docs import whole_messages
-from codegen.model.names import camel, constant, snake
+from codegen.model.names import constant, snake, wire_name
 
 _SCALARS = {
     "str": "str",
@@ -19,9 +20,6 @@ _SCALARS = {
 }
 
 _WIDTH = 100
-
-IRREGULAR = {"meta": "_meta", "schema": "$schema"}
-"""Python names whose wire name is not their camelCase, the same in every type."""
 
 
 def annotation(type_: ir.Type, prefix: str = "") -> str:
@@ -42,8 +40,10 @@ def annotation(type_: ir.Type, prefix: str = "") -> str:
 
 
 def literal(value: Any) -> str:
+    """Return a value as a Python literal, in one line and in printable characters."""
     if isinstance(value, str):
-        return '"' + value.replace("\\", "\\\\").replace('"', '\\"') + '"'
+        quoted = value.replace("\\", "\\\\").replace('"', '\\"')
+        return f'"{printable(quoted)}"'
     return repr(value)
 
 
@@ -68,7 +68,9 @@ def method_shape(method: Any) -> str:
 def class_line(struct: ir.Struct, name: str = "") -> str:
     bases = ["OpenWire" if struct.open else "Wire", *([struct.marker] if struct.marker else [])]
     if struct.tag:
-        bases += [f'tag_field="{struct.tag.wire}"', f'tag="{struct.tag.value}"']
+        bases += [f"tag_field={literal(struct.tag.wire)}", f"tag={literal(struct.tag.value)}"]
+    if struct.closed:
+        bases.append("forbid_unknown_fields=True")
     return f"class {name or struct.name}({', '.join([*bases, 'kw_only=True'])}):"
 
 
@@ -77,9 +79,7 @@ def field_line(field: ir.Field, raw: tuple[str, ...] = ()) -> str:
     if field.wire in raw:
         return f"{field.name}: Raw | UnsetType = UNSET"
     type_ = annotation(field.type)
-    named = (
-        None if IRREGULAR.get(field.name, camel(field.name)) == field.wire else literal(field.wire)
-    )
+    named = None if wire_name(field.name) == field.wire else literal(field.wire)
     match field.absent:
         case "refused":
             return f"{field.name}: {type_}" + (f" = field(name={named})" if named else "")
@@ -89,6 +89,9 @@ def field_line(field: ir.Field, raw: tuple[str, ...] = ()) -> str:
         case "unset":
             default = f"field(default=UNSET, name={named})" if named else "UNSET"
             return f"{field.name}: {type_} | UnsetType = {default}"
+        case "const" | "always" if named:
+            made = f"default_factory=lambda: {literal(field.default)}"
+            return f"{field.name}: {type_} = field({made}, name={named})"
         case "const" | "always":
             return f"{field.name}: {type_} = {field.absent}({literal(field.default)})"
 
@@ -311,6 +314,7 @@ def raw_twin(method: ir.Method, revision: ir.Revision) -> bool:
 FILTERS: dict[str, Callable[..., Any]] = {
     "py": annotation,
     "literal": literal,
+    "steps": repr,
     "wrapped": wrapped,
     "method_shape": method_shape,
     "doc": doc,

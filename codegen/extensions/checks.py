@@ -28,13 +28,13 @@ def tags_taken(
 ) -> Iterator[tuple[str, str]]:
     """Yield the results whose tag value another result has, with that value."""
     taken = {
-        struct.tag.value
+        str(struct.tag.value)
         for name, struct in whole.structs.items()
         if name not in own and struct.tag is not None and struct.tag.wire == "resultType"
     }
     for name in names:
         tag = whole.structs[name].tag
         if tag is not None and tag.value in taken:
-            yield name, tag.value
+            yield name, str(tag.value)
         elif tag is not None:
-            taken.add(tag.value)
+            taken.add(str(tag.value))

@@ -5,7 +5,7 @@ from typing import Any
 
 from codegen.errors import CodegenError
 from codegen.model import ir
-from codegen.schema.load import Object, is_array, is_object
+from codegen.schema.json_values import Object, is_array, is_object
 
 _KNOWN = frozenset(
     {

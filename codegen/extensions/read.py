@@ -15,7 +15,8 @@ from codegen.model.docs import Docs
 from codegen.model.names import module, snake
 from codegen.model.normalize import normalize
 from codegen.model.overlay import Overlay
-from codegen.schema.load import Object, Source, is_array, is_object, load
+from codegen.schema.json_values import Object, is_array, is_object
+from codegen.schema.load import Source, load
 
 
 @dataclass(frozen=True)
@@ -100,15 +101,19 @@ class _Reader:
             self._base,
             self._source.label,
             self._source.sha256,
-            {**self._revision.definitions, **own},
+            {**self._revision.definitions, **_local(own)},
             self._merged_facts(),
+            self._source.container,
+            self._source.stops,
         )
         normalized = normalize(merged, self._overlay)
         names = {n for n, o in normalized.origins.items() if o.partition("/")[0] in own}
         self._check_stated({n: normalized.definitions[n] for n in names})
         for name in names & normalized.definitions.keys():
             _without_required_meta(normalized.definitions[name])
-        whole = self._narrowed(build(merged, normalized, self._overlay, facts.directions), names)
+        model = build(merged, normalized, self._overlay, facts.directions)
+        merged.stops.check()
+        whole = self._narrowed(model, names)
         self._check_methods(whole)
         own_model = replace(
             whole,
@@ -164,7 +169,7 @@ class _Reader:
             scalars=tuple(one for one in model.scalars if one.name in names),
             unions=tuple(one for one in model.unions if one.name in names),
             methods=methods,
-            enums={name: one for name, one in model.enums.items() if name in names},
+            enums=tuple(one for one in model.enums if one.name in names),
             pages={
                 name: "" if page.startswith("schema#") else page
                 for name, page in model.pages.items()
@@ -282,8 +287,15 @@ def python_names(extension: Extension) -> dict[str, str]:
 
 def _wires(definitions: Object) -> set[str]:
     """Return the wire names of a revision's methods."""
-    found = (one.get("properties", {}).get("method", {}) for one in definitions.values())
+    found = (_inside(one, "properties", "method") for one in definitions.values())
     return {str(method["const"]) for method in found if "const" in method}
+
+
+def _inside(schema: Any, *steps: str) -> Object:
+    """Return what is inside a schema as published, or an empty object if it is not there."""
+    for step in steps:
+        schema = schema.get(step) if is_object(schema) else None
+    return schema if is_object(schema) else {}
 
 
 def _without_required_meta(schema: Object) -> None:
@@ -294,6 +306,16 @@ def _without_required_meta(schema: Object) -> None:
     """
     if "_meta" in schema.get("required", ()):
         schema["required"] = [one for one in schema["required"] if one != "_meta"]
+
+
+def _local(schema: Any) -> Any:
+    """Point the references to definitions of a revision's file at those of the merged schema."""
+    if is_object(schema):
+        ref = schema.get("$ref")
+        if isinstance(ref, str):
+            return {**schema, "$ref": f"#{ref.partition('#')[2]}"}
+        return {key: _local(value) for key, value in schema.items()}
+    return [_local(item) for item in schema] if is_array(schema) else schema
 
 
 def _references(schema: Any) -> Iterator[str]:

@@ -1,15 +1,22 @@
 """Builds the intermediate model of a normalised schema: fields, tags, unions, sections."""
 
-from collections.abc import Iterable, Mapping
-from typing import Any, TypeVar, cast
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import replace
+from typing import Any, TypeVar
 
-from codegen.errors import CodegenError
+from codegen.errors import Stop, Stopped
 from codegen.model import ir
+from codegen.model.bounds import bounds
 from codegen.model.methods import Messages, build_methods
-from codegen.model.names import module, snake
-from codegen.model.normalize import REF, Normalized
+from codegen.model.names import attribute, attributes, constant, constants, module
+from codegen.model.normal.vocabulary import REF
+from codegen.model.normalize import Normalized
+from codegen.model.order import in_turn
 from codegen.model.overlay import Overlay
-from codegen.schema.load import Object, Source, is_array, is_object
+from codegen.model.unions import Unions, is_struct
+from codegen.schema.json_values import Object, is_array, is_object
+from codegen.schema.keywords import escape
+from codegen.schema.load import Source
 
 _SCALARS: dict[str, ir.Scalar] = {
     "string": ir.Scalar("str"),
@@ -34,8 +41,7 @@ def build(
 ) -> ir.Revision:
     """Build the model of one revision; `stated` has the directions of an extension's messages.
 
-    Raises:
-        CodegenError: a union nobody can tell apart, an unresolved method, a fact that fits nothing.
+    What stops is added to `source.stops`, after what stopped in normalising, and left out.
     """
     return _Builder(source, normalized, overlay, stated or {}).run()
 
@@ -50,34 +56,46 @@ class _Builder:
     ) -> None:
         self._stated = stated
         self._source = source
+        self._stops = source.stops
         self._revision = source.revision
         self._defs = normalized.definitions
         self._origins = normalized.origins
+        self._pointers = normalized.pointers
         self._opened = normalized.opened
         self._overlay = overlay
         self._facts = source.facts
-        self._tags: dict[str, ir.Tag] = {}
-        self._markers: dict[str, str] = {}
+        self._types: dict[str, ir.Type] = {}
+        for name, schema in self._defs.items():
+            if not is_struct(schema):
+                self._types[name] = self._type(schema, self._origins[name])
+        self._in_turn = self._after_what_they_name()
+        self._unions = Unions(self._revision, normalized, overlay, self._types, self._in_turn)
 
     def run(self) -> ir.Revision:
-        for name in self._defs:
-            self._check_cycle(name, ())
-        aliases = {n: self._alias(n) for n, schema in self._defs.items() if not _is_struct(schema)}
-        structs = {n: self._struct(n) for n, schema in self._defs.items() if _is_struct(schema)}
+        aliases = dict(self._each(self._types, self._alias))
+        structs = dict(self._each((n for n in self._defs if n not in self._types), self._struct))
         messages = Messages(
-            self._revision, self._defs, structs, aliases, self._overlay, self._stated
+            self._revision,
+            self._defs,
+            structs,
+            aliases,
+            self._overlay,
+            self._stated,
+            self._pointers,
+            self._stops,
         )
+        order, methods = self._order(), build_methods(messages)
         return ir.Revision(
             name=self._revision,
             module=module(self._revision),
             source=self._source.label,
             sha256=self._source.sha256,
             spec=str(self._facts.get("spec", "")),
-            sections=self._sections(structs),
-            scalars=self._in_order(a for a in aliases.values() if a.strategy == "scalar"),
-            unions=self._in_order(a for a in aliases.values() if a.strategy != "scalar"),
-            methods=build_methods(messages),
-            enums=self._enums(aliases),
+            sections=self._sections(structs, order),
+            scalars=self._sorted((a for a in aliases.values() if a.strategy == "scalar"), order),
+            unions=self._sorted((a for a in aliases.values() if a.strategy != "scalar"), order),
+            methods=methods,
+            enums=self._enums(aliases, methods),
             facts=self._stated_facts(),
             errors=tuple(
                 ir.ErrorCode(name, row["code"], row["source"], row.get("http_status"))
@@ -86,12 +104,18 @@ class _Builder:
             normalized=self._defs,
             structs=structs,
             aliases=aliases,
-            pages={name: self._page(name) for name in self._defs},
+            pages={name: self._page(name, order) for name in self._defs},
             refers={
                 name: tuple(dict.fromkeys(_refers(schema)))
                 for name, schema in self._source.definitions.items()
             },
         )
+
+    def _each(self, names: Iterable[str], made: Callable[[str], T]) -> Iterator[tuple[str, T]]:
+        """Yield what is made of each name; one that stops is left out."""
+        for name in names:
+            with self._stops.collected():
+                yield name, made(name)
 
     # --- types ---
 
@@ -119,27 +143,35 @@ class _Builder:
     def _struct(self, name: str) -> ir.Struct:
         schema, path = self._defs[name], self._origins[name]
         properties: Object = schema["properties"]
-        tag = self._tags.get(name) or self._constant_tag(properties)
+        tag = self._unions.tags.get(name) or self._constant_tag(schema)
         raw = tuple(
             wire
             for wire in properties
             if self._overlay.one("raw", self._revision, "path", f"{name}/{wire}")
         )
+        if raw and f"Raw{name}" in self._defs:
+            raise self._stop(
+                self._pointers[f"Raw{name}"],
+                f"the name Raw{name}, which is that of the undecoded {name}",
+                "add a [[name]] row",
+            )
         fields = [
             self._field(name, wire, properties[wire], required=wire in schema["required"])
             for wire in self._field_order(path, properties)
             if tag is None or wire != tag.wire
         ]
-        self._check_python_names(name, properties)
+        names = attributes(properties, _used_names(fields))
+        fields = [replace(field, name=names[field.wire]) for field in fields]
         # Stable: required before optional, otherwise as the specification declares them.
         fields.sort(key=lambda field: field.absent not in ("refused", "const", "always"))
         return ir.Struct(
             name,
             tuple(fields),
-            tag,
-            self._markers.get(name, ""),
+            replace(tag, name=names[tag.wire]) if tag else None,
+            self._unions.markers.get(name, ""),
             self._deprecated(name),
             raw,
+            schema.get("additionalProperties") is False,
             self._is_open(name, properties),
         )
 
@@ -148,34 +180,27 @@ class _Builder:
         if not self._overlay.names("extra", self._revision, name):
             return False
         for wire in properties:
-            if snake(wire) in _OF_OPEN_TYPES:
+            if attribute(wire) in _OF_OPEN_TYPES:
                 raise self._stop(
-                    f"{name}/{wire}",
-                    f"wants the Python name `{snake(wire)}`, which every type with extra keys has; "
-                    "give it another in codegen/model/names.py",
+                    f"{self._pointers[name]}/properties/{escape(wire)}",
+                    f"`{attribute(wire)}`, which every type with extra keys has as an attribute",
+                    "give it another name in codegen/model/names.py",
                 )
         return True
 
-    def _check_python_names(self, name: str, properties: Object) -> None:
-        wires: dict[str, str] = {}
-        for wire in properties:
-            other = wires.setdefault(snake(wire), wire)
-            if other != wire:
-                raise self._stop(
-                    f"{name}/{wire}",
-                    f"wants the Python name `{snake(wire)}` as {name}/{other} does; "
-                    "tell them apart in codegen/model/names.py",
-                )
-
-    def _constant_tag(self, properties: Object) -> ir.Tag | None:
+    def _constant_tag(self, schema: Object) -> ir.Tag | None:
         """Return the constant tag of a message (`method`) or of a result (`resultType`)."""
         for wire in ("method", "resultType"):
-            if "const" in properties.get(wire, {}):
-                return ir.Tag(wire, snake(wire), properties[wire]["const"])
+            value = schema["properties"].get(wire, {}).get("const")
+            if isinstance(value, str) and wire in schema["required"]:
+                return ir.Tag(wire, wire, value)
         return None
 
     def _field(self, owner: str, wire: str, schema: Object, *, required: bool) -> ir.Field:
         type_ = self._type(schema, f"{self._origins[owner]}/{wire}")
+        with self._stops.collected():
+            pointer = f"{self._pointers[owner]}/properties/{escape(wire)}"
+            self._unions.check_decodable(type_, owner, pointer)
         absent: ir.Absent = "refused"
         if type_ == _SCALARS["integer"]:
             self._reads("integer")
@@ -187,22 +212,30 @@ class _Builder:
         elif lenient is not None:
             absent, default = "always", lenient["value"]
         elif not required:
-            absent = "unset" if self._holds_null(type_) else "none"
+            absent = "unset" if self._unions.holds_null(type_) else "none"
             self._reads("null" if absent == "none" else "")
         return ir.Field(
             wire,
-            snake(wire),
+            wire,
             type_,
             absent,
             default,
             self._deprecated(f"{owner}.{wire}"),
             self._described_by(f"{self._origins[owner]}/{wire}"),
+            tuple(bounds(schema)),
         )
 
     def _described_by(self, path: str) -> str:
         """Return the struct that describes an open map, if it says anything."""
         name = self._opened.get(path, "")
-        return name if name in self._defs and _is_struct(self._defs[name]) else ""
+        return name if name in self._defs and is_struct(self._defs[name]) else ""
+
+    def _alias(self, name: str) -> ir.Alias:
+        schema = self._defs[name]
+        made = self._unions.alias(name, self._deprecated(name), tuple(bounds(schema)))
+        if made.strategy not in ("typing", "pick"):
+            self._unions.check_decodable(made.type, name, self._pointers[name])
+        return made
 
     def _reads(self, rule: str) -> None:
         """Mark a decoding rule as used by this revision."""
@@ -215,118 +248,48 @@ class _Builder:
                 return row
         return None
 
-    def _holds_null(self, type_: ir.Type) -> bool:
-        """Return True if JSON null is data here, so that absent must differ from it."""
-        if isinstance(type_, ir.Ref) and type_.name in self._defs:
-            schema = self._defs[type_.name]
-            return not _is_struct(schema) and self._holds_null(self._type(schema, type_.name))
-        if isinstance(type_, ir.OneOf):
-            return any(self._holds_null(arm) for arm in type_.arms)
-        return isinstance(type_, ir.Scalar) and type_.name in ("any", "null")
-
     def _field_order(self, path: str, properties: Object) -> list[str]:
         return _ordered(properties, self._facts.get("fields", {}).get(path, ()))
 
     def _deprecated(self, name: str) -> str:
         row = self._facts.get("deprecated", {}).get(name)
-        return str(row["advice"]) if row else ""
+        return str(row.get("advice", "")) if row else ""
 
-    # --- unions ---
+    # --- order ---
 
-    def _check_cycle(self, name: str, passed: tuple[str, ...]) -> None:
-        if name in passed:
-            raise self._stop(
-                name, "it refers to itself, without a struct in between; add a [[patch]] row"
-            )
-        if not _is_struct(self._defs[name]):
-            for inner in ir.mentions(self._type(self._defs[name], self._origins[name])):
-                self._check_cycle(inner, (*passed, name))
+    def _after_what_they_name(self) -> list[str]:
+        """Return the aliases, each after those it names.
 
-    def _alias(self, name: str) -> ir.Alias:
-        schema = self._defs[name]
-        type_ = self._type(schema, self._origins[name])
-        deprecated = self._deprecated(name)
-        typing_only = self._overlay.names("typing", self._revision, name)
-        unknown = self._overlay.names("unknown", self._revision, name)
-        if typing_only:
-            return ir.Alias(name, type_, "typing", deprecated=deprecated)
-        pick = self._overlay.one("pick", self._revision, "name", name)
-        if pick:
-            return self._pick(
-                name, type_, [self._pick_arm(arm["type"], arm["when"]) for arm in pick["arms"]]
-            )
-        arms = self._struct_arms(type_)
-        if len(arms) > 1:
-            self._tag(name, arms)
-            return ir.Alias(name, type_, "tag", keeps_unknown=unknown, deprecated=deprecated)
-        strategy: ir.Strategy = "alias" if self._mentions_a_struct(type_) else "scalar"
-        return ir.Alias(name, type_, strategy, deprecated=deprecated)
+        One that names itself stops, and becomes `any` for the stages that follow.
+        """
 
-    def _pick_arm(self, type_: str, when: list[str]) -> ir.PickArm:
-        schema = self._defs.get(type_, {})
-        optional = schema.get("properties", {}).keys() - {*schema.get("required", ())}
-        return ir.PickArm(type_, tuple(when), frozenset(optional.intersection(when)))
+        def in_a_circle(name: str) -> None:
+            with self._stops.collected():
+                raise self._stop(
+                    self._pointers[name],
+                    "it refers to itself, without a struct in between",
+                    "add a [[patch]] row",
+                )
+            self._types[name] = ANY
 
-    def _pick(self, name: str, type_: ir.Type, arms: list[ir.PickArm]) -> ir.Alias:
-        wanted = set(ir.arm_names(type_))
-        if {arm.type for arm in arms} != wanted:
-            raise self._stop(
-                name, f"the [[pick]] row must have the arms {', '.join(sorted(wanted))}"
-            )
-        marker = f"{name}Arm"
-        for arm in wanted:
-            if self._markers.setdefault(arm, marker) != marker:
-                raise self._stop(name, f"{arm} is an arm of two picked unions")
-        return ir.Alias(name, type_, "pick", marker, tuple(arms))
-
-    def _tag(self, name: str, arms: list[str]) -> None:
-        """Find the property that is a different constant in each arm, and tag the arms with it."""
-        constants = [self._constants(arm) for arm in arms]
-        for wire in sorted(constants[0]):
-            values = [found.get(wire) for found in constants]
-            if None not in values and len(set(values)) == len(arms):
-                for arm, value in zip(arms, values, strict=True):
-                    tag = ir.Tag(wire, snake(wire), str(value))
-                    if self._tags.setdefault(arm, tag) != tag:
-                        raise self._stop(name, f"{arm} would need two tags; add a [[pick]] row")
-                return
-        raise self._stop(
-            name,
-            f"nothing tells {', '.join(arms)} apart; add a [[pick]] row, or a [[typing]] row "
-            "if it is never decoded",
-        )
-
-    def _constants(self, name: str) -> dict[str, Any]:
-        properties = self._defs[name].get("properties", {})
-        return {wire: schema["const"] for wire, schema in properties.items() if "const" in schema}
-
-    def _struct_arms(self, type_: ir.Type) -> list[str]:
-        """Return the structs that a union decodes to, including those of nested unions."""
-        return [
-            struct
-            for name in ir.arm_names(type_)
-            for struct in (
-                [name]
-                if _is_struct(self._defs[name])
-                else self._struct_arms(self._type(self._defs[name], self._origins[name]))
-            )
-        ]
-
-    def _mentions_a_struct(self, type_: ir.Type) -> bool:
-        return any(
-            _is_struct(self._defs[name])
-            or self._mentions_a_struct(self._type(self._defs[name], self._origins[name]))
-            for name in ir.mentions(type_)
-        )
+        return in_turn(self._types, lambda name: ir.mentions(self._types[name]), in_a_circle)
 
     # --- facts ---
 
-    def _enums(self, aliases: dict[str, ir.Alias]) -> dict[str, tuple[str, ...]]:
-        return {
-            name: cast("tuple[str, ...]", alias.type.values)
-            for name, alias in sorted(aliases.items())
-            if isinstance(alias.type, ir.Choice)
-        }
+    def _enums(
+        self, aliases: dict[str, ir.Alias], methods: Iterable[ir.Method]
+    ) -> tuple[ir.Enum, ...]:
+        """Return the constants of each enum of texts; no two names are the same."""
+        taken = {"METHODS", *(constant(method.wire) for method in methods)}
+        found: list[ir.Enum] = []
+        for name, alias in sorted(aliases.items()):
+            if isinstance(alias.type, ir.Choice):
+                texts = [value for value in alias.type.values if isinstance(value, str)]
+                (values,) = constants([f"{constant(name)}S"], taken)
+                named = constants([f"{constant(name)}_{constant(text)}" for text in texts], taken)
+                pairs = tuple(zip(named, texts, strict=True))
+                found.append(ir.Enum(name, values, alias.type.values, pairs))
+        return tuple(found)
 
     def _stated_facts(self) -> tuple[ir.Fact, ...]:
         return tuple(
@@ -339,15 +302,19 @@ class _Builder:
         order: dict[str, tuple[int, int]] = {}
         for number, section in enumerate(self._facts.get("section", ())):
             for place, name in enumerate(section["types"]):
-                if name in order:
-                    raise self._stop(name, "facts.toml lists it in two sections")
-                if name not in self._defs:
-                    raise self._stop(name, "facts.toml lists a definition that the schema lacks")
-                order[name] = (number, place)
+                with self._stops.collected():
+                    if name in order:
+                        raise self._facts_stop(name, "facts.toml lists it in two sections")
+                    if name not in self._defs:
+                        raise self._facts_stop(
+                            name, "facts.toml lists a definition that the schema lacks"
+                        )
+                    order[name] = (number, place)
         return order
 
-    def _sections(self, structs: dict[str, ir.Struct]) -> tuple[ir.Section, ...]:
-        order = self._order()
+    def _sections(
+        self, structs: dict[str, ir.Struct], order: dict[str, tuple[int, int]]
+    ) -> tuple[ir.Section, ...]:
         sections: list[Object] = [*self._facts.get("section", ()), {"title": "Other"}]
         members: list[list[tuple[tuple[int, int, str], ir.Struct]]] = [[] for _ in sections]
         for name, struct in structs.items():
@@ -363,54 +330,71 @@ class _Builder:
             if found
         )
 
-    def _page(self, name: str) -> str:
+    def _page(self, name: str, order: dict[str, tuple[int, int]]) -> str:
         """Return the page of a type's section, at revisions without a schema page."""
-        order, root = self._order(), self._origins[name].partition("/")[0]
+        root = self._origins[name].partition("/")[0]
         place = order.get(name) or order.get(root)
         sections: list[Object] = self._facts.get("section", [])
         page = sections[place[0]].get("page", "") if place else ""
         return page or f"schema#{root.lower()}"
 
-    def _in_order(self, aliases: Iterable[ir.Alias]) -> tuple[ir.Alias, ...]:
-        order = self._order()
-        return _after_what_they_name(
-            sorted(aliases, key=lambda alias: (order.get(alias.name, (999, 0)), alias.name))
+    def _sorted(
+        self, aliases: Iterable[ir.Alias], order: dict[str, tuple[int, int]]
+    ) -> tuple[ir.Alias, ...]:
+        """Sort aliases as declared, but each after those it names: they are evaluated on import."""
+        waiting = {
+            alias.name: alias
+            for alias in sorted(
+                aliases, key=lambda alias: (order.get(alias.name, (999, 0)), alias.name)
+            )
+        }
+        return tuple(
+            waiting[name] for name in in_turn(waiting, lambda name: ir.mentions(waiting[name].type))
         )
 
-    def _stop(self, path: str, what: str) -> CodegenError:
-        return CodegenError(f"{self._revision}: {path}: {what}")
+    def _stop(self, pointer: str, construct: str, advice: str) -> Stopped:
+        return Stopped(Stop(self._revision, pointer, construct, advice))
+
+    def _facts_stop(self, name: str, construct: str) -> Stopped:
+        return self._stop(f"#/{self._source.container}/{escape(name)}", construct, "correct it")
+
+
+def _used_names(fields: Iterable[ir.Field]) -> set[str]:
+    """Return the names that the class of these fields looks up in its own body."""
+    used = {"field", "const", "always"} & {
+        attribute(field.wire) for field in fields if field.absent != "refused"
+    }
+    for field in fields:
+        used |= _words(field.type)
+    return used
+
+
+def _words(type_: ir.Type) -> set[str]:
+    match type_:
+        case ir.Scalar("number"):
+            return {"int", "float"}
+        case ir.Scalar(name):
+            return {name}
+        case ir.ListOf(inner):
+            return {"list"} | _words(inner)
+        case ir.MapOf(inner):
+            return {"dict", "str"} | _words(inner)
+        case ir.Ref(name):
+            return {name}
+        case ir.OneOf(arms):
+            return set[str]().union(*map(_words, arms))
+        case ir.Choice():
+            return set()
 
 
 def _ordered(values: Iterable[T], declared: Iterable[T]) -> list[T]:
     """Return the values in declaration order, undeclared ones last."""
-    places = list(declared)
-    return sorted(values, key=lambda value: places.index(value) if value in places else len(places))
-
-
-def _is_struct(schema: Object) -> bool:
-    return "properties" in schema
+    places = {value: place for place, value in reversed([*enumerate(declared)])}
+    return sorted(values, key=lambda value: places.get(value, len(places)))
 
 
 def _name(schema: Object) -> str:
     return str(schema["$ref"]).removeprefix(REF)
-
-
-def _after_what_they_name(ordered: Iterable[ir.Alias]) -> tuple[ir.Alias, ...]:
-    """Sort aliases after those they name, because they are evaluated on import."""
-    waiting = {alias.name: alias for alias in ordered}
-    done: dict[str, ir.Alias] = {}
-
-    def place(alias: ir.Alias) -> None:
-        if alias.name in done:
-            return
-        for name in ir.mentions(alias.type):
-            if name in waiting:
-                place(waiting[name])
-        done[alias.name] = alias
-
-    for alias in waiting.values():
-        place(alias)
-    return tuple(done.values())
 
 
 def _refers(schema: Any) -> Iterable[str]:

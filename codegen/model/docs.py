@@ -9,7 +9,8 @@ from codegen.model import ir
 from codegen.model.message_docs import is_envelope, is_envelope_name, is_framed
 from codegen.model.profile import NO_PROFILE_DOCS, ProfileDocs
 from codegen.model.text import check_line
-from codegen.schema.load import is_object, read_toml
+from codegen.schema.json_values import is_object
+from codegen.schema.load import read_toml
 
 _ANY_TYPE = "*"
 _TABLES = ("types", "fields")

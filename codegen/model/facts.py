@@ -1,42 +1,96 @@
 """Checks that `facts.toml` fits the schema, and that all revisions state the same facts."""
 
 from collections.abc import Iterable, Iterator
+from typing import Any
 
-from codegen.errors import CodegenError
+from codegen.errors import Stop, Stops
 from codegen.model import ir
-from codegen.schema.load import Object, is_array, is_object
+from codegen.schema.json_values import Object, is_array, is_object
+from codegen.schema.load import Source
 
 _CONTAINERS = {"items": "items", "additionalProperties": "values"}
 
 
-def check_facts(facts: Object, definitions: Object, revision: str) -> None:
+def check_facts(source: Source) -> None:
     """Check that every path in `[fields]`, `[enums]` and `[deprecated]` exists in the schema.
 
-    Raises:
-        CodegenError: a row about something the schema lacks.
+    A row about something the schema lacks is added to `source.stops`, and so is a text of more
+    than a line, which could become code.
     """
+    facts, definitions = source.facts, source.definitions
     there = dict(_places(definitions))
 
-    def stop(table: str, key: str, what: str) -> CodegenError:
-        return CodegenError(f"{revision}: facts.toml [{table}] {key}: {what}; correct the row")
+    def stop(table: str, key: str, what: str) -> None:
+        place = f"facts.toml [{table}] {key}"
+        source.stops.add([Stop(source.revision, place, what, "correct the row")])
 
     for path, wires in facts.get("fields", {}).items():
         if path not in there:
-            raise stop("fields", path, "the schema has no such object")
+            stop("fields", path, "the schema has no such object")
+            continue
         unknown = [wire for wire in wires if wire not in _properties(there[path], definitions)]
         if unknown:
-            raise stop("fields", path, f"the schema has no {', '.join(unknown)}")
+            stop("fields", path, f"the schema has no {', '.join(unknown)}")
     for path, values in facts.get("enums", {}).items():
         published = there.get(path, {}).get("enum")
         if published is None:
-            raise stop("enums", path, "the schema has no such enum")
-        if sorted(published) != sorted(values):
-            raise stop("enums", path, f"{values} are listed, the schema has {published}")
+            stop("enums", path, "the schema has no such enum")
+        elif sorted(map(repr, published)) != sorted(map(repr, values)):
+            stop("enums", path, f"{values} are listed, the schema has {published}")
     for name in facts.get("deprecated", {}):
         owner, _, wire = name.partition(".")
         properties = _properties(there.get(owner, {}), definitions)
         if owner not in there or (wire and wire not in properties):
-            raise stop("deprecated", name, "the schema has no such type or field")
+            stop("deprecated", name, "the schema has no such type or field")
+    for table, key, text in _texts(facts):
+        if not text.isprintable() or '"""' in text or "\\" in text:
+            stop(table, key, "a text that is not one line of plain words")
+
+
+def _texts(facts: Object) -> Iterator[tuple[str, str, str]]:
+    """Yield the texts that stand in generated modules, with their places."""
+    if isinstance(facts.get("spec"), str):
+        yield "", "spec", facts["spec"]
+    for number, section in enumerate(facts.get("section", ()), 1):
+        yield from (
+            ("section", str(number), str(section.get(key, ""))) for key in ("title", "page")
+        )
+    for name, row in facts.get("deprecated", {}).items():
+        yield "deprecated", name, str(row.get("advice", ""))
+
+
+def missing_facts(revision: str, previous: str) -> Stop:
+    """Return the stop for a revision without `facts.toml`."""
+    return Stop(
+        revision,
+        "facts.toml",
+        f"there is none; those of {previous} are taken meanwhile",
+        f"copy schema/{previous}/facts.toml, go through each fact, and begin it with",
+        f'revision = "{revision}"\n'
+        f'spec     = "https://modelcontextprotocol.io/specification/{revision}"\n',
+    )
+
+
+def unfit_head(facts: Object, revision: str) -> Iterator[Stop]:
+    """Yield a stop if the file says that it is another revision's, as a copied one does."""
+    stated = facts.get("revision")
+    if stated != revision:
+        yield Stop(
+            revision,
+            "facts.toml revision",
+            f"it is {stated!r}" if stated else "it is missing",
+            "this is the file of another revision, or a copy: go through its facts, and write",
+            f'revision = "{revision}"\n',
+        )
+    spec = str(facts.get("spec", ""))
+    if revision not in spec:
+        yield Stop(
+            revision,
+            "facts.toml spec",
+            f"{spec!r} does not name the revision" if spec else "it is missing",
+            "docstrings link to it; write",
+            f'spec = "https://modelcontextprotocol.io/specification/{revision}"\n',
+        )
 
 
 def inherited(facts: Object) -> Object:
@@ -45,45 +99,63 @@ def inherited(facts: Object) -> Object:
     return {table: facts[table] for table in tables if table in facts}
 
 
+def unlike(revisions: Iterable[ir.Revision]) -> Iterator[Stop]:
+    """Yield a stop for each fact that one revision states and another says nothing of."""
+    stated = {revision.name: {fact.name for fact in revision.facts} for revision in revisions}
+    every = set[str]().union(*stated.values())
+    for revision, facts in stated.items():
+        for name in sorted(every - facts):
+            yield Stop(
+                revision,
+                f"facts.toml [facts] {name}",
+                "other revisions state it",
+                "state it, without `value` if it is absent at this date",
+                f'[facts.{name}]\nvalue  = ""\nsource = ""\n',
+            )
+
+
 def check_alike(revisions: Iterable[ir.Revision]) -> None:
     """Check that all revisions state the same facts, the fields of the profile.
 
     Raises:
-        CodegenError: a revision says nothing of a fact that another one states.
+        Stopped: a revision says nothing of a fact that another one states.
     """
-    stated = {revision.name: {fact.name for fact in revision.facts} for revision in revisions}
-    for name, facts in stated.items():
-        missing = set[str]().union(*stated.values()) - facts
-        if missing:
-            raise CodegenError(
-                f"{name}: facts.toml lacks {', '.join(sorted(missing))}, which other revisions "
-                "state; add a [facts] row, without `value` if it is absent at this date"
-            )
+    stops = Stops()
+    stops.add(unlike(revisions))
+    stops.check()
 
 
 def _places(definitions: Object) -> Iterator[tuple[str, Object]]:
     """Yield every subschema of the file with its path, in overlay notation."""
 
-    def walk(schema: Object, path: str) -> Iterator[tuple[str, Object]]:
+    def walk(schema: Any, path: str) -> Iterator[tuple[str, Object]]:
+        if not is_object(schema):
+            return  # the normaliser stops there, or it is true
         yield path, schema
         for wire, value in _properties(schema, definitions).items():
             yield from walk(value, f"{path}/{wire}")
         for keyword, step in _CONTAINERS.items():
             if is_object(schema.get(keyword)):
                 yield from walk(schema[keyword], f"{path}/{step}")
-        for number, arm in enumerate(schema.get("anyOf", ())):
+        arms = schema.get("anyOf")
+        for number, arm in enumerate(arms if is_array(arms) else ()):
             yield from walk(arm, f"{path}/{number}")
 
     for name, schema in definitions.items():
         yield from walk(schema, name)
 
 
-def _properties(schema: Object, definitions: Object) -> Object:
+def _properties(schema: Any, definitions: Object, passed: tuple[str, ...] = ()) -> Object:
     """Return the properties of an object, including inherited ones."""
     found: Object = {}
+    if not is_object(schema):
+        return found
     arms = schema.get("allOf")
     for arm in arms if is_array(arms) else ():
-        resolved = definitions[arm["$ref"].rpartition("/")[2]] if "$ref" in arm else arm
-        found |= _properties(resolved, definitions)
-    found |= schema.get("properties", {})
+        name = str(arm["$ref"]).rpartition("/")[2] if is_object(arm) and "$ref" in arm else ""
+        if name not in passed:
+            resolved = definitions.get(name, {}) if name else arm
+            found |= _properties(resolved, definitions, (*passed, name) if name else passed)
+    own = schema.get("properties")
+    found |= own if is_object(own) else {}
     return found

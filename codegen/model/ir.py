@@ -16,7 +16,7 @@ class Scalar:
 class Choice:
     """One of a few literal values, in declaration order."""
 
-    values: tuple[str | int, ...]
+    values: tuple[str | int | bool, ...]
 
 
 @dataclass(frozen=True)
@@ -62,6 +62,17 @@ def arm_names(type_: Type) -> tuple[str, ...]:
     return tuple(arm.name for arm in arms if isinstance(arm, Ref))
 
 
+@dataclass(frozen=True)
+class Bound:
+    """A keyword that narrows a type, as data: decoding does not check it."""
+
+    at: tuple[str, ...]
+    """Steps from the field or alias: `items`, `values`, or the number of an arm."""
+    keyword: str
+    """As in JSON Schema: `minLength`, `pattern`."""
+    value: str | int | float | bool
+
+
 Absent: TypeAlias = Literal["refused", "none", "unset", "const", "always"]
 """Meaning of a missing value; `always` is a default that is written even so."""
 
@@ -76,13 +87,14 @@ class Field:
     deprecated: str = ""
     described_by: str = ""
     """Struct that says what is in this open map."""
+    bounds: tuple[Bound, ...] = ()
 
 
 @dataclass(frozen=True)
 class Tag:
     wire: str
     name: str
-    value: str
+    value: str | int
 
 
 @dataclass(frozen=True)
@@ -94,6 +106,8 @@ class Struct:
     deprecated: str = ""
     raw: tuple[str, ...] = ()
     """Fields that the dispatcher's twin of this struct leaves undecoded."""
+    closed: bool = False
+    """No other key is allowed."""
     open: bool = False
     """True if keys that the schema does not name are kept."""
 
@@ -120,12 +134,23 @@ class Alias:
     arms: tuple[PickArm, ...] = ()
     keeps_unknown: bool = False
     deprecated: str = ""
+    bounds: tuple[Bound, ...] = ()
 
 
 @dataclass(frozen=True)
 class Section:
     title: str
     structs: tuple[Struct, ...]
+
+
+@dataclass(frozen=True)
+class Enum:
+    """The constants of an enum: the name of the tuple of all values, and one of each text."""
+
+    name: str
+    values_name: str
+    values: tuple[str | int | bool, ...]
+    constants: tuple[tuple[str, str], ...]
 
 
 Kind: TypeAlias = Literal["request", "notification"]
@@ -181,7 +206,7 @@ class Revision:
     scalars: tuple[Alias, ...]
     unions: tuple[Alias, ...]
     methods: tuple[Method, ...]
-    enums: dict[str, tuple[str, ...]]
+    enums: tuple[Enum, ...]
     facts: tuple[Fact, ...]
     errors: tuple[ErrorCode, ...]
     normalized: dict[str, Any]

@@ -6,7 +6,8 @@ from typing import Any
 
 from codegen.errors import CodegenError
 from codegen.model.text import check_line
-from codegen.schema.load import Object, is_array, is_object, read_toml
+from codegen.schema.json_values import Object, is_array, is_object
+from codegen.schema.load import read_toml
 
 OTHER = "Other"
 """Title of the group of facts that no group lists."""

@@ -2,15 +2,14 @@
 
 import hashlib
 import tomllib
-from dataclasses import dataclass
+from collections.abc import Iterator
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, TypeAlias, TypeGuard
 
-from codegen.errors import CodegenError
-from codegen.schema.structure import definitions, parse_schema, without_prose
-
-Object: TypeAlias = dict[str, Any]
-"""A JSON object: a schema, or a table of schemas or facts."""
+from codegen.errors import CodegenError, Stop, Stops
+from codegen.schema.json_values import Object
+from codegen.schema.keywords import KEYWORDS, Role
+from codegen.schema.structure import container, definitions, parse_schema, structure
 
 
 @dataclass(frozen=True)
@@ -22,14 +21,10 @@ class Source:
     sha256: str
     definitions: Object
     facts: Object
-
-
-def is_object(value: Any) -> TypeGuard[Object]:
-    return isinstance(value, dict)
-
-
-def is_array(value: Any) -> TypeGuard[list[Any]]:
-    return isinstance(value, list)
+    container: str = "$defs"
+    """Keyword under which the file has its definitions."""
+    stops: Stops = field(default_factory=Stops, compare=False)
+    """Stops of all stages."""
 
 
 def read_toml(path: Path) -> Object:
@@ -50,16 +45,41 @@ def load(schema: Path, facts: Path | None, revision: str, label: str) -> Source:
     """Read and check one schema file and its facts.
 
     Raises:
-        CodegenError: not JSON, no definitions, or a JSON Schema keyword nobody has taught us.
+        CodegenError: not JSON, or no definitions.
     """
     try:
         data = schema.read_bytes()
     except OSError as error:
         raise CodegenError(f"{label}: cannot read it ({error}); give the schema.json") from error
+    return source_of(data, read_toml(facts) if facts else {}, revision, label)
+
+
+def source_of(data: bytes, facts: Object, revision: str, label: str) -> Source:
+    """Check the text of a schema and return it with its facts.
+
+    Raises:
+        CodegenError: not JSON, or no definitions.
+    """
     try:
-        document: Any = without_prose(parse_schema(data))
+        document = structure(parse_schema(data))
     except CodegenError as error:
         raise CodegenError(f"{label}: {error}") from error
-    stated = read_toml(facts) if facts else {}
     sha256 = hashlib.sha256(data).hexdigest()
-    return Source(revision, label, sha256, definitions(document), stated)
+    source = Source(revision, label, sha256, definitions(document), facts, container(document))
+    source.stops.add(_beside_definitions(document, revision))
+    return source
+
+
+def _beside_definitions(document: Object, revision: str) -> Iterator[Stop]:
+    """Yield what stands at the root beside the definitions and says what is valid."""
+    for word in document:
+        known = KEYWORDS.get(word)
+        if known is None or known.role not in (Role.ROOT, Role.NOTE):
+            yield Stop(
+                revision,
+                "#",
+                f"`{word}` beside the definitions",
+                "move it to a definition of its own",
+            )
+    if "$defs" in document and "definitions" in document:
+        yield Stop(revision, "#/definitions", "definitions beside `$defs`", "move them to `$defs`")

@@ -3,92 +3,62 @@
 from __future__ import annotations
 
 import json
-from enum import Enum, auto
-from typing import TYPE_CHECKING, Final, TypeAlias
+from collections.abc import Iterator
+from typing import Any, NoReturn, TypeAlias
 
-from codegen.errors import CodegenError
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
+from codegen.errors import CodegenError, printable
+from codegen.schema.keywords import KEYWORDS, Holds, escape
 
 Json: TypeAlias = "dict[str, Json] | list[Json] | str | int | float | bool | None"
-
-
-class Holds(Enum):
-    """Kind of value that a JSON Schema keyword takes."""
-
-    DATA = auto()
-    PROSE = auto()
-    SCHEMA = auto()
-    SCHEMA_LIST = auto()
-    SCHEMA_BY_NAME = auto()
-
-
-# Closed on purpose: a keyword the generator has never seen must stop the run, not slip through.
-KEYWORDS: Final[Mapping[str, Holds]] = {
-    "$comment": Holds.PROSE,
-    "$defs": Holds.SCHEMA_BY_NAME,
-    "$ref": Holds.DATA,
-    "$schema": Holds.DATA,
-    "additionalProperties": Holds.SCHEMA,
-    "allOf": Holds.SCHEMA_LIST,
-    "anyOf": Holds.SCHEMA_LIST,
-    "const": Holds.DATA,
-    "default": Holds.DATA,
-    "definitions": Holds.SCHEMA_BY_NAME,
-    "deprecated": Holds.DATA,
-    "description": Holds.PROSE,
-    "enum": Holds.DATA,
-    "examples": Holds.PROSE,
-    "format": Holds.DATA,
-    "items": Holds.SCHEMA,
-    "maxItems": Holds.DATA,
-    "maximum": Holds.DATA,
-    "minItems": Holds.DATA,
-    "minimum": Holds.DATA,
-    "properties": Holds.SCHEMA_BY_NAME,
-    "required": Holds.DATA,
-    "title": Holds.PROSE,
-    "type": Holds.DATA,
-}
 
 
 def parse_schema(text: bytes) -> dict[str, Json]:
     """Parse the schema in a JSON text.
 
     Raises:
-        CodegenError: not JSON, or a JSON value that is no object with definitions.
+        CodegenError: not JSON, an object that names one key twice, a text that is not Unicode, or
+            a JSON value that is no object with definitions.
     """
     try:
-        schema: Json = json.loads(text)
-    except ValueError as error:
+        schema: Json = json.loads(text, object_pairs_hook=_each_once, parse_constant=_no_number)
+    except (ValueError, RecursionError) as error:
         raise CodegenError(f"expected JSON ({error}); give the published schema.json") from error
     if not isinstance(schema, dict) or not definitions(schema):
         raise CodegenError("expected `$defs` or `definitions`; give the published schema.json")
+    for pointer in _no_unicode(schema, "#"):
+        raise CodegenError(f"{printable(pointer)}: a text with half a surrogate pair; correct it")
     return schema
 
 
 def definitions(schema: dict[str, Json]) -> dict[str, Json]:
     """Return the named definitions of a schema: `$defs`, or `definitions` in the older dialect."""
-    found = schema.get("$defs", schema.get("definitions"))
+    found = schema.get(container(schema))
     return found if isinstance(found, dict) else {}
 
 
-def without_prose(schema: Json, pointer: str = "") -> Json:
+def container(schema: dict[str, Json]) -> str:
+    """Return the keyword under which a schema has its definitions."""
+    return "$defs" if "$defs" in schema else "definitions"
+
+
+def without_prose(schema: Json) -> Json:
     """Return `schema` with its prose keywords removed, at schema positions only.
 
     A property that is called `description` or `title` is a name, not a keyword, and stays.
 
     Raises:
-        CodegenError: a keyword outside `KEYWORDS`, or one whose value has an unexpected shape.
+        CodegenError: keywords outside `KEYWORDS`, or values of unexpected shape: all of them.
     """
-    if isinstance(schema, bool):
-        return schema
-    return {
-        keyword: _without_prose_behind(keyword, value, f"{pointer}/{_escape(keyword)}")
-        for keyword, value in _object(schema, pointer).items()
-        if _what_it_holds(keyword, pointer) is not Holds.PROSE
-    }
+    problems: list[str] = []
+    made = _without_prose(schema, "", problems)
+    if problems:
+        raise CodegenError("\n".join(problems))
+    return made
+
+
+def structure(schema: Json) -> Any:
+    """Return the same, leaving what is unknown or malformed as it stands."""
+    return _without_prose(schema, "", [])
 
 
 def print_schema(schema: Json) -> bytes:
@@ -96,40 +66,68 @@ def print_schema(schema: Json) -> bytes:
     return (json.dumps(schema, indent=2, sort_keys=True, ensure_ascii=False) + "\n").encode()
 
 
-def _without_prose_behind(keyword: str, value: Json, pointer: str) -> Json:
-    match KEYWORDS[keyword]:
-        case Holds.SCHEMA:
-            return without_prose(value, pointer)
-        case Holds.SCHEMA_LIST:
-            schemas = enumerate(_array(value, pointer))
-            return [without_prose(schema, f"{pointer}/{index}") for index, schema in schemas]
-        case Holds.SCHEMA_BY_NAME:
-            named = _object(value, pointer).items()
-            return {name: without_prose(one, f"{pointer}/{_escape(name)}") for name, one in named}
+def _without_prose(schema: Json, pointer: str, problems: list[str]) -> Json:
+    if isinstance(schema, bool):
+        return schema
+    if not isinstance(schema, dict):
+        problems.append(f"expected an object at `#{pointer}`, got {type(schema).__name__}")
+        return schema
+    made: dict[str, Json] = {}
+    for keyword, value in schema.items():
+        known = KEYWORDS.get(keyword)
+        if known is None:
+            problems.append(
+                f"unknown keyword `{keyword}` at `#{pointer}`; add it to codegen/schema/keywords.py"
+            )
+            made[keyword] = value
+        elif known.holds is not Holds.PROSE:
+            made[keyword] = _behind(known.holds, value, f"{pointer}/{escape(keyword)}", problems)
+    return made
+
+
+def _behind(holds: Holds, value: Json, pointer: str, problems: list[str]) -> Json:
+    expected = {Holds.SCHEMA_LIST: ("array", list), Holds.SCHEMA_BY_NAME: ("object", dict)}
+    if holds is Holds.SCHEMA:
+        return _without_prose(value, pointer, problems)
+    if holds not in expected:
+        return value
+    name, kind = expected[holds]
+    if isinstance(value, list) and kind is list:
+        parts = enumerate(value)
+        return [_without_prose(part, f"{pointer}/{index}", problems) for index, part in parts]
+    if isinstance(value, dict) and kind is dict:
+        named = value.items()
+        return {
+            key: _without_prose(one, f"{pointer}/{escape(key)}", problems) for key, one in named
+        }
+    problems.append(f"expected an {name} at `#{pointer}`, got {type(value).__name__}")
+    return value
+
+
+def _each_once(pairs: list[tuple[str, Json]]) -> dict[str, Json]:
+    made = dict(pairs)
+    if len(made) < len(pairs):
+        names = [name for name, _ in pairs]
+        twice = next(name for name in names if names.count(name) > 1)
+        raise ValueError(f"an object has the key {twice!r} twice")
+    return made
+
+
+def _no_unicode(value: Json, pointer: str) -> Iterator[str]:
+    """Yield the places of texts that cannot be written in UTF-8."""
+    match value:
+        case str() if any("\ud800" <= character <= "\udfff" for character in value):
+            yield pointer
+        case list():
+            for index, item in enumerate(value):
+                yield from _no_unicode(item, f"{pointer}/{index}")
+        case dict():
+            for key, item in value.items():
+                yield from _no_unicode(key, f"{pointer}/{escape(key)}")
+                yield from _no_unicode(item, f"{pointer}/{escape(key)}")
         case _:
-            return value
+            return
 
 
-def _what_it_holds(keyword: str, pointer: str) -> Holds:
-    if keyword not in KEYWORDS:
-        raise CodegenError(
-            f"unknown keyword `{keyword}` at `#{pointer}`; add it to codegen/schema/structure.py"
-        )
-    return KEYWORDS[keyword]
-
-
-def _object(value: Json, pointer: str) -> dict[str, Json]:
-    if not isinstance(value, dict):
-        raise CodegenError(f"expected an object at `#{pointer}`, got {type(value).__name__}")
-    return value
-
-
-def _array(value: Json, pointer: str) -> list[Json]:
-    if not isinstance(value, list):
-        raise CodegenError(f"expected an array at `#{pointer}`, got {type(value).__name__}")
-    return value
-
-
-def _escape(token: str) -> str:
-    """Escape a name as one step of a JSON pointer (RFC 6901, section 3)."""
-    return token.replace("~", "~0").replace("/", "~1")
+def _no_number(text: str) -> NoReturn:
+    raise ValueError(f"{text} is no JSON number")

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from codegen.model.overlay import Overlay
-from codegen.schema.load import Object, is_object
+from codegen.schema.json_values import Object, is_object
 from codegen.schema.structure import parse_schema, without_prose
 from codegen.verify.report import as_json, as_text
 from codegen.verify.rows import Rows

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from random import Random
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from codegen.schema.load import is_array, is_object
+from codegen.schema.json_values import is_array, is_object
 
 if TYPE_CHECKING:
     from codegen.schema.structure import Json

@@ -10,7 +10,7 @@ from typing import Any
 
 import msgspec
 
-from codegen.schema.load import is_array, is_object
+from codegen.schema.json_values import is_array, is_object
 from codegen.verify.as_read import AsRead, Schema, Validators, assumed, complete
 from codegen.verify.known import known_difference
 from codegen.verify.rows import DEVIATIONS, Rows

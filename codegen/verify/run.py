@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from codegen.errors import CodegenError
-from codegen.schema.load import is_object
+from codegen.schema.json_values import is_object
 from codegen.verify.as_read import Schema, complete, container, injected
 from codegen.verify.instances import property_names
 from codegen.verify.judge import Judge, Tally

@@ -8,7 +8,7 @@ from random import Random
 from typing import Any
 
 from codegen.errors import CodegenError
-from codegen.schema.load import is_array, is_object
+from codegen.schema.json_values import is_array, is_object
 from codegen.verify.as_read import Schema, container
 from codegen.verify.instances import PRESENT, REPEATS, Choose, Mutator, instance
 

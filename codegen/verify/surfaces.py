@@ -10,7 +10,7 @@ from typing import Any, Protocol
 import msgspec
 
 from codegen.model.names import module
-from codegen.schema.load import is_array, is_object
+from codegen.schema.json_values import is_array, is_object
 
 
 @dataclass(frozen=True)

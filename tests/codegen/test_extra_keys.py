@@ -36,6 +36,6 @@ def test_a_row_whose_type_is_gone_stops_the_run(tmp_path: Path) -> None:
 def test_a_field_with_the_name_of_what_every_open_type_has_stops_the_run(tmp_path: Path) -> None:
     root = checkout(tmp_path, {"Box": struct(withExtra=STRING)}, overlay=CAPABILITY + EXTRA)
     assert stopped(root) == (
-        "2030-01-01: Box/withExtra: wants the Python name `with_extra`, which every type with "
-        "extra keys has; give it another in codegen/model/names.py"
+        "2030-01-01: #/$defs/Box/properties/withExtra: `with_extra`, which every type with extra "
+        "keys has as an attribute; give it another name in codegen/model/names.py"
     )

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
 
 from codegen.__main__ import generate, main
+from codegen.errors import printable
 from tests.codegen.tiny import (
     CAPABILITY,
     FACTS,
@@ -24,19 +26,109 @@ def test_the_schema_that_these_tests_change_is_accepted(tmp_path: Path) -> None:
     assert Path("v2030_01_01/types.py") in generate(checkout(tmp_path)).package
 
 
-def test_code_that_ruff_refuses_stops(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    echo = struct(method=const("1echo"), params=ref("EchoRequestParams"))
-    overlay = CAPABILITY.replace('"echo"', '"1echo"', 1)
-    root = checkout(tmp_path, {"EchoRequest": echo}, overlay=overlay)
-    code = main(["--root", str(root), "--check"])
-    assert code == 1
-    assert capsys.readouterr().err.startswith("codegen: ruff format refused the generated code:\n")
+@pytest.mark.parametrize("wire", ["1echo", "", 'echo"""', "echo\n", "{{ echo }}", "größe"])
+def test_a_method_that_cannot_name_a_constant_stops(tmp_path: Path, wire: str) -> None:
+    echo = struct(method=const(wire), params=ref("EchoRequestParams"))
+    overlay = CAPABILITY.replace('"echo"', json.dumps(wire), 1)
+    message = stopped(checkout(tmp_path, {"EchoRequest": echo}, overlay=overlay))
+    assert message == (
+        f"2030-01-01: #/$defs/EchoRequest: the method `{printable(wire)}`, which cannot name a "
+        "constant; give it a name of letters, digits and slashes"
+    )
+
+
+def test_a_message_that_cannot_name_a_call_stops(tmp_path: Path) -> None:
+    definitions = {
+        "EchoRequest": None,
+        "Request": struct(method=const("echo"), params=ref("EchoRequestParams")),
+        "Result": struct(text=STRING),
+        "ClientRequest": union("Request"),
+    }
+    assert stopped(checkout(tmp_path, definitions)) == (
+        "2030-01-01: #/$defs/Request: `Request`, which cannot name a call; "
+        "add a [[name]] row that renames the definition"
+    )
+
+
+def test_two_messages_that_want_one_name_stop(tmp_path: Path) -> None:
+    definitions = {
+        "ECHORequest": struct(method=const("e/cho"), params=ref("EchoRequestParams")),
+        "ECHOResult": struct(text=STRING),
+        "ServerRequest": union("ECHORequest"),
+    }
+    overlay = CAPABILITY + CAPABILITY.replace('method = "echo"', 'method = "e/cho"')
+    assert stopped(checkout(tmp_path, definitions, overlay=overlay)) == (
+        "2030-01-01: #/$defs/ECHORequest: ECHORequest and EchoRequest want the same name in "
+        "Python; rename one of them"
+    )
+
+
+@pytest.mark.parametrize("wire", ["self", "timeoutS", "progress", "types", "methods"])
+def test_an_argument_that_a_call_has_already_stops(tmp_path: Path, wire: str) -> None:
+    message = stopped(checkout(tmp_path, {"EchoRequestParams": struct(**{wire: STRING})}))
+    assert message.startswith(
+        f"2030-01-01: #/$defs/EchoRequestParams: `{wire}` among the arguments of `echo`, "
+    )
+
+
+def test_a_text_of_the_facts_that_is_more_than_a_line_stops(tmp_path: Path) -> None:
+    facts = FACTS + SECTION.format("EchoResult").replace("One", "One\\nimport os")
+    assert stopped(checkout(tmp_path, facts=facts)) == (
+        "2030-01-01: facts.toml [section] 1: a text that is not one line of plain words; "
+        "correct the row"
+    )
+
+
+def test_all_that_stops_is_said_at_once(tmp_path: Path) -> None:
+    definitions = {
+        "Box": struct(lid=struct(color=STRING)),
+        "Odd": {"enum": [1.5]},
+        "ClientRequest": None,
+    }
+    lines = stopped(checkout(tmp_path, definitions, facts=FACTS + SECTION.format("Gone")))
+    assert [line.split(": ")[1] for line in lines.split("\n")] == [
+        "#/$defs/Box/properties/lid",
+        "#/$defs/Odd",
+        "#/$defs/Gone",
+        "#/$defs/EchoRequest",
+    ]
+
+
+def test_all_revisions_are_read_before_the_run_stops(tmp_path: Path) -> None:
+    checkout(tmp_path, {"Odd": {"enum": [1.5]}})
+    lines = stopped(checkout(tmp_path, {"Odd": {"enum": [2.5]}}, revision="2031-01-01"))
+    assert [line.partition(": ")[0] for line in lines.split("\n")] == ["2030-01-01", "2031-01-01"]
+
+
+def test_the_rows_to_add_are_said_with_the_stops(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    root = checkout(tmp_path, {"Box": struct(lid=struct(color=STRING))})
+    assert main(["--root", str(root), "--check"]) == 1
+    assert capsys.readouterr().err == (
+        "codegen: 2030-01-01: #/$defs/Box/properties/lid: an object without a name; "
+        "add a [[name]] row\n"
+        "\n"
+        "rows to paste into schema/overlay.toml, each with its reason:\n"
+        "\n"
+        "[[name]]\n"
+        'paths = ["Box/lid"]\n'
+        'name = "BoxLid"\n'
+        'revisions = ["2030-01-01"]\n'
+        'reason = "say why"\n'
+    )
+
+
+def test_a_fact_that_no_revision_states_has_the_type_of_none(tmp_path: Path) -> None:
+    fact = f'{FACTS}[facts.batches]\nsource = "https://example.com"\n'
+    files = generate(checkout(tmp_path, facts=fact)).package
+    assert "    batches: None\n" in files[Path("profile.py")]
 
 
 def test_what_stopped_the_run_is_one_line_on_stderr(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    code = main(["--root", str(checkout(tmp_path, {"Odd": {"oneOf": []}})), "--check"])
+    code = main(["--root", str(checkout(tmp_path, {"Odd": {"not": {}}})), "--check"])
     shown = capsys.readouterr()
     assert (code, shown.out, shown.err.count("\n")) == (1, "", 1)
 
@@ -44,50 +136,54 @@ def test_what_stopped_the_run_is_one_line_on_stderr(
 # --- the pydantic models ---
 
 
-def test_a_definition_that_cannot_be_the_name_of_a_model_stops(tmp_path: Path) -> None:
-    message = stopped(checkout(tmp_path, {"no identifier": struct(a=STRING)}))
-    assert message.startswith(
-        "2030-01-01: datamodel-code-generator renamed no identifier to NoIdentifier; "
-    )
-
-
-def test_an_attribute_that_a_model_cannot_have_stops(tmp_path: Path) -> None:
-    message = stopped(checkout(tmp_path, {"EchoResult": struct(copy=STRING)}))
-    assert message == (
-        "2030-01-01: EchoResult: datamodel-code-generator has the attributes copy_; "
-        "expected copy: see _TAKEN in codegen/emit/pydantic_models.py"
-    )
+@pytest.mark.parametrize(
+    ("wire", "name"),
+    [("copy", "copy_"), ("json", "json_"), ("größe", "größe"), ("2fa", "field_2fa")],
+)
+def test_an_attribute_that_a_model_cannot_have_has_another_name(
+    tmp_path: Path, wire: str, name: str
+) -> None:
+    files = generate(checkout(tmp_path, {"EchoResult": struct(**{wire: STRING})})).package
+    models = files[Path("pydantic", "v2030_01_01.py")]
+    assert f"class EchoResult(WireModel):\n    {name}: " in models
 
 
 # --- the schema ---
 
 
 def test_an_unknown_keyword_stops(tmp_path: Path) -> None:
-    message = stopped(checkout(tmp_path, {"Odd": {"type": "string", "pattern": "a+"}}))
+    message = stopped(checkout(tmp_path, {"Odd": {"type": "string", "x-odd": 1}}))
     assert message == (
-        "schema/2030-01-01/schema.json: unknown keyword `pattern` at `#/$defs/Odd`; "
-        "add it to codegen/schema/structure.py"
+        "2030-01-01: #/$defs/Odd: unknown keyword `x-odd`; "
+        "say with a row of codegen/schema/keywords.py what it does"
     )
 
 
 def test_an_object_without_a_name_stops(tmp_path: Path) -> None:
     message = stopped(checkout(tmp_path, {"Box": struct(lid=struct(color=STRING))}))
-    assert message == "2030-01-01: Box/lid: an object without a name; add a [[name]] row"
+    assert message == (
+        "2030-01-01: #/$defs/Box/properties/lid: an object without a name; add a [[name]] row"
+    )
 
 
 def test_an_object_with_properties_and_others_stops(tmp_path: Path) -> None:
     message = stopped(checkout(tmp_path, {"Box": {**struct(a=STRING), "additionalProperties": {}}}))
     assert message == (
-        "2030-01-01: Box: an object with properties and additionalProperties; say with an [[open]] "
-        "row that it stays a map, or with a [[closed]] row that unknown keys may be dropped"
+        "2030-01-01: #/$defs/Box: an object with properties and additionalProperties; say with an "
+        "[[open]] row that it stays a map, or with a [[closed]] row that unknown keys may be "
+        "dropped"
     )
 
 
 def test_a_union_of_structs_without_a_name_stops(tmp_path: Path) -> None:
-    box = struct(lid=union("EchoRequest", "EchoResult"))
-    message = stopped(checkout(tmp_path, {"Box": box}))
-    assert message == (
-        "2030-01-01: Box/lid: a union of EchoRequest, EchoResult without a name; add a [[name]] row"
+    definitions = {
+        "Red": struct(kind=const("red")),
+        "Blue": struct(kind=const("blue")),
+        "Box": struct(lid=union("Red", "Blue")),
+    }
+    assert stopped(checkout(tmp_path, definitions)) == (
+        "2030-01-01: #/$defs/Box/properties/lid: a union of Red, Blue without a name; "
+        "add a [[name]] row"
     )
 
 
@@ -95,7 +191,7 @@ def test_a_union_nobody_can_tell_apart_stops(tmp_path: Path) -> None:
     either = union("EchoRequestParams", "EchoResult")
     message = stopped(checkout(tmp_path, {"Either": either}))
     assert message == (
-        "2030-01-01: Either: nothing tells EchoRequestParams, EchoResult apart; "
+        "2030-01-01: #/$defs/Either: nothing tells EchoRequestParams, EchoResult apart; "
         "add a [[pick]] row, or a [[typing]] row if it is never decoded"
     )
 
@@ -109,8 +205,8 @@ def test_a_union_inside_a_union_that_nobody_can_tell_apart_stops(tmp_path: Path)
     }
     message = stopped(checkout(tmp_path, definitions))
     assert message == (
-        "2030-01-01: Either: nothing tells Red, Blue, EchoResult apart; add a [[pick]] row, "
-        "or a [[typing]] row if it is never decoded"
+        "2030-01-01: #/$defs/Either: nothing tells Red, Blue, EchoResult apart; add a [[pick]] "
+        "row, or a [[typing]] row if it is never decoded"
     )
 
 
@@ -119,7 +215,8 @@ def test_a_definition_that_refers_to_itself_stops(tmp_path: Path) -> None:
     branch = {"type": "object", "additionalProperties": ref("Tree")}
     message = stopped(checkout(tmp_path, {"Tree": tree, "Branch": branch}))
     assert message == (
-        "2030-01-01: Tree: it refers to itself, without a struct in between; add a [[patch]] row"
+        "2030-01-01: #/$defs/Tree: it refers to itself, without a struct in between; "
+        "add a [[patch]] row"
     )
 
 
@@ -136,7 +233,7 @@ def test_a_struct_that_would_need_two_tags_stops(tmp_path: Path) -> None:
         "BySort": union("Both", "Sort"),
     }
     message = stopped(checkout(tmp_path, definitions))
-    assert message == "2030-01-01: BySort: Both would need two tags; add a [[pick]] row"
+    assert message == "2030-01-01: #/$defs/BySort: Both would need two tags; add a [[pick]] row"
 
 
 # --- names ---
@@ -150,7 +247,8 @@ def test_a_name_that_is_already_a_definition_stops(tmp_path: Path) -> None:
     box = struct(lid=struct(color=STRING))
     message = stopped(checkout(tmp_path, {"Box": box}, overlay=named("Box/lid", "EchoResult")))
     assert message == (
-        "2030-01-01: Box/lid: the name EchoResult is already a definition; choose another"
+        "2030-01-01: #/$defs/Box/properties/lid: the name EchoResult is already a definition; "
+        "choose another"
     )
 
 
@@ -158,33 +256,32 @@ def test_two_shapes_that_want_one_name_stop(tmp_path: Path) -> None:
     boxes = {"Box": struct(lid=struct(a=STRING)), "Chest": struct(lid=struct(b=STRING))}
     message = stopped(checkout(tmp_path, boxes, overlay=named("*/lid", "Lid")))
     assert message == (
-        "2030-01-01: Chest/lid: another shape has the name Lid already, at Box/lid; "
-        "give each a [[name]] row of its own"
+        "2030-01-01: #/$defs/Chest/properties/lid: another shape has the name Lid already, at "
+        "Box/lid; give each a [[name]] row of its own"
     )
 
 
-def test_two_properties_that_want_one_python_name_stop(tmp_path: Path) -> None:
-    message = stopped(checkout(tmp_path, {"Box": struct(meta=STRING, _meta=STRING)}))
-    assert message == (
-        "2030-01-01: Box/_meta: wants the Python name `meta` as Box/meta does; "
-        "tell them apart in codegen/model/names.py"
-    )
+def test_of_two_properties_that_want_one_python_name_the_regular_one_keeps_it(
+    tmp_path: Path,
+) -> None:
+    files = generate(checkout(tmp_path, {"Box": struct(meta=STRING, _meta=STRING)})).package
+    types = files[Path("v2030_01_01", "types.py")]
+    assert "    meta: str\n" in types
+    assert '    meta_2: str = field(name="meta")\n' in types
 
 
-def test_a_property_that_wants_the_python_name_of_the_tag_stops(tmp_path: Path) -> None:
+def test_a_property_that_wants_the_python_name_of_the_tag_gets_another(tmp_path: Path) -> None:
     one, other = struct(kind=const("one"), Kind=STRING), struct(kind=const("other"))
     definitions = {"One": one, "Other": other, "Either": union("One", "Other")}
-    message = stopped(checkout(tmp_path, definitions))
-    assert message == (
-        "2030-01-01: One/Kind: wants the Python name `kind` as One/kind does; "
-        "tell them apart in codegen/model/names.py"
-    )
+    types = generate(checkout(tmp_path, definitions)).package[Path("v2030_01_01", "types.py")]
+    assert 'kind: ClassVar[Literal["one"]] = "one"\n    kind_2: str = field(name="Kind")' in types
 
 
-def test_a_bound_that_nobody_said_is_not_checked_stops(tmp_path: Path) -> None:
-    bounded = {"type": "array", "items": STRING, "minItems": 1}
+def test_a_note_that_nobody_said_is_not_checked_stops(tmp_path: Path) -> None:
+    bounded = {"type": "array", "items": {**STRING, "format": "uri"}}
     assert stopped(checkout(tmp_path, {"Box": struct(lids=bounded)})) == (
-        "2030-01-01: Box/lids: decoding does not check `minItems`; say so with an [[unchecked]] row"
+        "2030-01-01: #/$defs/Box/properties/lids/items: nothing checks `format`; "
+        "say so with an [[unchecked]] row"
     )
 
 
@@ -235,7 +332,7 @@ def test_a_patch_that_expects_another_value_stops(tmp_path: Path) -> None:
     pointer = "/EchoResult/properties/text/type"
     message = stopped(checkout(tmp_path, overlay=patch(pointer, "integer", "number")))
     assert message == (
-        f"2030-01-01: {pointer}: [[patch]] row 1 expects the old value "
+        f"2030-01-01: #/$defs{pointer}: [[patch]] row 1 expects the old value "
         '"integer", found "string"; check whether the patch is still wanted'
     )
 
@@ -253,7 +350,8 @@ def test_a_patch_that_expects_another_value_stops(tmp_path: Path) -> None:
 def test_a_patch_that_points_at_nothing_stops(tmp_path: Path, pointer: str) -> None:
     message = stopped(checkout(tmp_path, overlay=patch(pointer, "integer", "number")))
     assert message == (
-        f"2030-01-01: {pointer}: [[patch]] row 1 points at nothing here; correct or remove it"
+        f"2030-01-01: #/$defs{pointer}: [[patch]] row 1 points at nothing here; "
+        "correct or remove it"
     )
 
 
@@ -276,7 +374,8 @@ def test_a_pick_row_with_the_wrong_arms_stops(tmp_path: Path, arms: list[str]) -
     definitions = {"Either": union("EchoRequestParams", "EchoResult")}
     message = stopped(checkout(tmp_path, definitions, overlay=pick(*arms)))
     assert message == (
-        "2030-01-01: Either: the [[pick]] row must have the arms EchoRequestParams, EchoResult"
+        "2030-01-01: #/$defs/Either: the [[pick]] row must have the arms EchoRequestParams, "
+        "EchoResult; correct it"
     )
 
 
@@ -297,11 +396,11 @@ def test_an_unknown_kind_of_row_stops(tmp_path: Path) -> None:
 
 
 def test_an_unknown_key_stops(tmp_path: Path) -> None:
-    overlay = CAPABILITY.replace("reason", 'since = "today"\nreason')
+    overlay = CAPABILITY.replace("reason", 'until = "today"\nreason')
     message = stopped(checkout(tmp_path, overlay=overlay))
     assert message == (
-        "overlay.toml: [[capability]] row 1: unknown key since; "
-        "known: method, path, reason, revisions"
+        "overlay.toml: [[capability]] row 1: unknown key until; "
+        "known: method, path, reason, revisions, since, refused"
     )
 
 
@@ -327,7 +426,7 @@ def test_an_overlay_that_is_not_toml_stops(tmp_path: Path) -> None:
 def test_a_request_that_no_union_names_stops(tmp_path: Path) -> None:
     message = stopped(checkout(tmp_path, {"ClientRequest": None}))
     assert message == (
-        "2030-01-01: EchoRequest: no union of the schema says who sends it (ClientRequest, "
+        "2030-01-01: #/$defs/EchoRequest: no union of the schema says who sends it (ClientRequest, "
         "ServerRequest, ClientNotification, ServerNotification, InputRequest); "
         "add it to one with a [[patch]] row"
     )
@@ -336,7 +435,7 @@ def test_a_request_that_no_union_names_stops(tmp_path: Path) -> None:
 def test_a_request_without_a_result_stops(tmp_path: Path) -> None:
     message = stopped(checkout(tmp_path, {"EchoResult": None}))
     assert message == (
-        "2030-01-01: EchoRequest: no result type; "
+        "2030-01-01: #/$defs/EchoRequest: no result type; "
         "expected a definition EchoResultResponse, EchoResult or EmptyResult"
     )
 
@@ -344,14 +443,17 @@ def test_a_request_without_a_result_stops(tmp_path: Path) -> None:
 def test_a_request_with_params_of_no_named_type_stops(tmp_path: Path) -> None:
     request = struct(method=const("echo"), params=STRING)
     message = stopped(checkout(tmp_path, {"EchoRequest": request}))
-    assert message == "2030-01-01: EchoRequest: expected params of a named type"
+    assert message == (
+        "2030-01-01: #/$defs/EchoRequest: a message without params of a named type; "
+        "refer to a definition, with a [[patch]] row"
+    )
 
 
 def test_a_request_with_a_result_of_no_named_type_stops(tmp_path: Path) -> None:
     response = struct(result={"type": "array", "items": STRING})
     message = stopped(checkout(tmp_path, {"EchoResultResponse": response}))
     assert message == (
-        "2030-01-01: EchoResultResponse: expected a result of a named type; "
+        "2030-01-01: #/$defs/EchoResultResponse: a result without a name; "
         "move it to a definition of its own"
     )
 
@@ -364,7 +466,7 @@ def test_two_requests_with_one_method_stop(tmp_path: Path) -> None:
     }
     message = stopped(checkout(tmp_path, definitions))
     assert message == (
-        "2030-01-01: AgainRequest and EchoRequest are both `echo`; "
+        "2030-01-01: #/$defs/AgainRequest: AgainRequest and EchoRequest are both `echo`; "
         "add an [[alias]] row for one of them"
     )
 
@@ -372,7 +474,7 @@ def test_two_requests_with_one_method_stop(tmp_path: Path) -> None:
 def test_a_request_without_a_capability_row_stops(tmp_path: Path) -> None:
     message = stopped(checkout(tmp_path, overlay=""))
     assert message == (
-        "2030-01-01: `echo`: which capability must be declared for it? "
+        "2030-01-01: #/$defs/EchoRequest: no row says which capability `echo` needs; "
         'add a [[capability]] row (path = "" for none)'
     )
 
@@ -381,7 +483,10 @@ def test_a_request_without_a_capability_row_stops(tmp_path: Path) -> None:
 def test_a_capability_that_nobody_can_declare_stops(tmp_path: Path, path: str) -> None:
     overlay = CAPABILITY.replace('path = "echo"', f'path = "{path}"')
     message = stopped(checkout(tmp_path, overlay=overlay))
-    assert message == (f"2030-01-01: `echo`: no capability `{path}`; correct [[capability]] row 1")
+    assert message == (
+        f"2030-01-01: #/$defs/EchoRequest: `echo`: no capability `{path}`; "
+        "correct [[capability]] row 1"
+    )
 
 
 # --- facts.toml ---
@@ -419,12 +524,16 @@ def test_facts_about_what_the_schema_lacks_stop(tmp_path: Path, row: str, proble
 
 def test_facts_that_list_a_type_the_schema_lacks_stop(tmp_path: Path) -> None:
     message = stopped(checkout(tmp_path, facts=FACTS + SECTION.format("Gone")))
-    assert message == "2030-01-01: Gone: facts.toml lists a definition that the schema lacks"
+    assert message == (
+        "2030-01-01: #/$defs/Gone: facts.toml lists a definition that the schema lacks; correct it"
+    )
 
 
 def test_facts_that_list_a_type_twice_stop(tmp_path: Path) -> None:
     message = stopped(checkout(tmp_path, facts=FACTS + SECTION.format("EchoResult") * 2))
-    assert message == "2030-01-01: EchoResult: facts.toml lists it in two sections"
+    assert message == (
+        "2030-01-01: #/$defs/EchoResult: facts.toml lists it in two sections; correct it"
+    )
 
 
 def test_a_fact_that_only_one_revision_states_stops(tmp_path: Path) -> None:
@@ -432,8 +541,8 @@ def test_a_fact_that_only_one_revision_states_stops(tmp_path: Path) -> None:
     checkout(tmp_path, facts=fact)
     message = stopped(checkout(tmp_path, revision="2031-01-01"))
     assert message == (
-        "2031-01-01: facts.toml lacks batches, which other revisions state; add a [facts] row, "
-        "without `value` if it is absent at this date"
+        "2031-01-01: facts.toml [facts] batches: other revisions state it; state it, without "
+        "`value` if it is absent at this date"
     )
 
 

@@ -15,7 +15,7 @@ from typing import Any, TypeAlias
 import mcp_wire
 from codegen.emit.pydantic_models import document, printed
 from codegen.model import ir
-from codegen.schema.load import Object
+from codegen.schema.json_values import Object
 from tests.wire.revisions import Kept, every_revision, kept
 
 Seen: TypeAlias = Hashable

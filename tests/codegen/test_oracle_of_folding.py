@@ -18,7 +18,7 @@ import pytest
 
 import mcp_wire
 from codegen.emit.pydantic_models import document, printed
-from codegen.schema.load import Object
+from codegen.schema.json_values import Object
 from codegen.verify.as_read import container, patched
 from tests.codegen.test_oracle import Property, Seen, properties, read
 from tests.wire.revisions import every_revision, kept

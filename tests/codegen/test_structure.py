@@ -42,13 +42,23 @@ def test_data_that_looks_like_prose_survives() -> None:
 
 
 def test_an_unknown_keyword_stops_and_is_named_with_its_pointer() -> None:
-    schema: Json = {"$defs": {"Tool": {"properties": {"a/b~c": {"oneOf": []}}}}}
+    schema: Json = {"$defs": {"Tool": {"properties": {"a/b~c": {"x-odd": []}}}}}
     with pytest.raises(CodegenError) as caught:
         without_prose(schema)
     assert str(caught.value) == (
-        "unknown keyword `oneOf` at `#/$defs/Tool/properties/a~1b~0c`; "
-        "add it to codegen/schema/structure.py"
+        "unknown keyword `x-odd` at `#/$defs/Tool/properties/a~1b~0c`; "
+        "add it to codegen/schema/keywords.py"
     )
+
+
+def test_all_problems_are_named_at_once() -> None:
+    with pytest.raises(CodegenError) as caught:
+        without_prose({"x-one": 1, "items": {"x-two": 2}, "anyOf": {}})
+    assert [line.partition(";")[0] for line in str(caught.value).split("\n")] == [
+        "unknown keyword `x-one` at `#`",
+        "unknown keyword `x-two` at `#/items`",
+        "expected an array at `#/anyOf`, got dict",
+    ]
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,4 @@
+"""Steps of normalising a schema: reading by the table of keywords, rows, folding, values, unions.
+
+Imported by: model.
+"""

@@ -1,0 +1,152 @@
+"""Draws schemas, generates from them, and compares what is decoded with a validator."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from pathlib import Path
+from random import Random
+from typing import Any
+
+import jsonschema_rs
+import msgspec
+
+from codegen.errors import Stopped
+from codegen.model import ir
+from codegen.schema.json_values import Object, is_array, is_object
+from codegen.schema.keywords import ANNOTATIONS, BOUNDS
+from tests.codegen.hostile.grammar import instances, schemas
+from tests.codegen.hostile.pipeline import Surfaces, model, surfaces
+
+INSTANCES = 50
+"""Values that each accepted schema is judged on."""
+PYDANTIC_EVERY = 10
+"""Of so many schemas one is also generated as pydantic models."""
+_ROUNDS = 4
+"""Runs of one schema: after each the rows that it asks for, names, are pasted."""
+
+
+@dataclass
+class Report:
+    """Outcome of a run: counts of schemas and instances, and a line for each fault."""
+
+    outcomes: Counter[str] = field(default_factory=Counter[str])
+    instances: Counter[str] = field(default_factory=Counter[str])
+    faults: list[str] = field(default_factory=list[str])
+
+
+def fuzz(seeds: Iterable[int], folder: Path) -> Report:
+    """Generate from the schema of each seed, and judge what the types decode.
+
+    Args:
+        seeds: One schema is drawn from each.
+        folder: Where the overlay of each schema is written.
+    """
+    report = Report()
+    for number, seed in enumerate(seeds):
+        random = Random(seed)
+        definitions = schemas(random)
+        try:
+            made = _generated(definitions, folder / "overlay.toml")
+            if made is None:
+                report.outcomes["stopped"] += 1
+                continue
+            pydantic = number % PYDANTIC_EVERY == 0
+            with surfaces(made, pydantic=pydantic) as there:
+                values = instances(random, definitions, INSTANCES)
+                for what in _judged(there, definitions, values, report.instances):
+                    report.faults.append(f"seed {seed}: {what}")
+            report.outcomes["generated, both surfaces" if pydantic else "generated"] += 1
+        except Exception as error:
+            report.faults.append(f"seed {seed}: {type(error).__name__}: {error}")
+    return report
+
+
+def _generated(definitions: dict[str, Any], overlay: Path) -> ir.Revision | None:
+    """Return the model of a schema, with a row for each name that it asks for; None if it stops."""
+    rows = f'[[unchecked]]\nnames = {json.dumps(ANNOTATIONS)}\nreason = "a test"\n'
+    document = json.dumps({"$defs": definitions}).encode()
+    for _ in range(_ROUNDS):
+        overlay.write_text(rows)
+        try:
+            return model(document, overlay)
+        except Stopped as stopped:
+            placeless = [stop for stop in stopped.stops if not stop.pointer.startswith("#/")]
+            if placeless:
+                raise RuntimeError(f"no place: {placeless}") from stopped
+            named = [stop.row for stop in stopped.stops if stop.row.startswith("[[name]]")]
+            if not named:
+                return None
+            rows += "".join(_for_any_revision(row) for row in named)
+    return None
+
+
+def _for_any_revision(row: str) -> str:
+    return "\n".join(line for line in row.split("\n") if not line.startswith("revisions"))
+
+
+def _judged(
+    there: Surfaces, definitions: dict[str, Any], values: Iterable[Any], seen: Counter[str]
+) -> Iterable[str]:
+    """Yield the values on which the types and the judge do not agree."""
+    schema = {"$defs": definitions, "$ref": "#/$defs/Top"}
+    judge = jsonschema_rs.validator_for(schema)
+    lenient = jsonschema_rs.validator_for(_without_bounds(schema))
+    for value in values:
+        data = json.dumps(value).encode()
+        taken, back = _round_trip(there, data)
+        valid = lenient.is_valid(value)
+        seen["valid" if valid else "invalid"] += 1
+        if valid and not taken:
+            yield f"msgspec refuses {value!r}"
+        if taken and not valid and not lenient.is_valid(_as_read(value, back)):
+            yield f"msgspec takes {value!r}"
+        if taken and not lenient.is_valid(back):
+            yield f"msgspec makes {back!r} of {value!r}"
+        if there.models is not None:
+            validated = there.validates("Top", data)
+            if judge.is_valid(value) and not validated:
+                yield f"pydantic refuses {value!r}"
+            if validated and not taken:
+                yield f"pydantic takes {value!r}"
+
+
+def _round_trip(there: Surfaces, data: bytes) -> tuple[bool, Any]:
+    try:
+        return True, there.round_trip("Top", data)
+    except msgspec.ValidationError:
+        return False, None
+
+
+def _as_read(value: Any, back: Any) -> Any:
+    """Return a value as the overlay's rules of reading see it.
+
+    A member that is null and was left out is absent, and a constant that was absent is there.
+    """
+    if is_object(value) and is_object(back):
+        kept: Object = {
+            key: _as_read(one, back[key]) if key in back else one
+            for key, one in value.items()
+            if key in back or one is not None
+        }
+        return kept | {key: one for key, one in back.items() if key not in value}
+    if is_array(value) and is_array(back) and len(value) == len(back):
+        return [_as_read(one, other) for one, other in zip(value, back, strict=True)]
+    return value
+
+
+def _without_bounds(schema: Any, *, names: bool = False) -> Any:
+    """Return a schema without its bounds; `names`: the keys are names, not keywords."""
+    if is_array(schema):
+        return [_without_bounds(one) for one in schema]
+    if not is_object(schema):
+        return schema
+    return {
+        key: value
+        if key in ("const", "enum") and not names
+        else _without_bounds(value, names=key in ("properties", "$defs") and not names)
+        for key, value in schema.items()
+        if names or key not in BOUNDS
+    }
