@@ -3,12 +3,13 @@
 import argparse
 import sys
 import time
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from difflib import get_close_matches
 from pathlib import Path
 from typing import TextIO
 
+from codegen.bump import fitting_rows, report, unfilled
 from codegen.draft import Draft, make
 from codegen.emit import tree
 from codegen.emit.changelog import changelog
@@ -21,7 +22,7 @@ from codegen.errors import CodegenError, Stopped, Stops
 from codegen.extensions.read import Extension, extension_folders, find_extension, read_extension
 from codegen.model.build import build
 from codegen.model.docs import NO_DOCS, read_docs
-from codegen.model.facts import check_alike, check_facts
+from codegen.model.facts import check_facts, missing_facts, unfit_head, unlike
 from codegen.model.ir import Revision
 from codegen.model.names import module
 from codegen.model.normalize import normalize
@@ -68,7 +69,7 @@ an extension of your own:
 """
 
 
-_TO_ADD = "rows for the overlay, each to be given its reason:"
+_TO_ADD = "rows to paste into schema/overlay.toml, each with its reason:"
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -80,21 +81,40 @@ def main(arguments: list[str] | None = None) -> int:
         if options.extension:
             return _extension(options)
         return _draft(options) if options.schema else _regenerate(options)
+    except Stopped as stopped:
+        print(_all_stops(stopped), file=sys.stderr)
+        return 1
     except CodegenError as error:
         print(f"codegen: {error}", file=sys.stderr)
-        rows = [stop.row for stop in error.stops if stop.row] if isinstance(error, Stopped) else []
-        if rows:
-            print(
-                f"\n{_TO_ADD}\n", "\n".join(dict.fromkeys(rows)), sep="\n", end="", file=sys.stderr
-            )
         return 1
+
+
+def _all_stops(stopped: Stopped) -> str:
+    """Return all stops, and then the rows to paste."""
+    lines: list[str] = []
+    rows: dict[str, None] = {}
+    for stop in stopped.stops:
+        lines.append(f"codegen: {stop}")
+        if stop.row.startswith("[["):
+            rows[stop.row] = None
+        else:
+            lines += [f"    {line}" for line in stop.row.splitlines()]
+    if len(stopped.stops) > 1:
+        lines.append(f"codegen: {len(stopped.stops)} stops; nothing is written before all are gone")
+    return "\n".join([*lines, *(("", _TO_ADD, "", *rows) if rows else ())]).rstrip("\n")
 
 
 def _regenerate(options: argparse.Namespace) -> int:
     started = time.perf_counter()
     if options.revision or options.facts or options.overlay:
         raise CodegenError("--revision, --facts and --overlay describe a --schema FILE; add it")
-    made = generate(options.root)
+    inputs = read_revisions(options.root)
+    newest = inputs.revisions[-1]
+    new = not (options.root / "generated" / PACKAGE / newest.module).exists()
+    if len(inputs.revisions) > 1 and (options.report or (new and not options.check)):
+        found = report(inputs.revisions, inputs.overlay, options.root / "mcp_gen")
+        print(f"{found}\n", file=_told(options))
+    made = _generated(options.root, inputs)
     skipped = _not_named(options.revisions, options.root)
     generated = options.out or options.root / "generated"
     package, schemas = generated / PACKAGE, generated / SCHEMAS
@@ -128,7 +148,7 @@ def _draft(options: argparse.Namespace) -> int:
     overlay.lend(draft.name, folders[-1].name)
     if draft.overlay:
         overlay.read_also(draft.overlay)
-    published = _read_all(folders, overlay)
+    published = [read(folder, overlay) for folder in folders]
     extensions = _extensions(options.root, overlay)
     made = make(draft, published, overlay, options.root, extensions)
     package = options.out / PACKAGE
@@ -207,9 +227,12 @@ def generate(root: Path) -> Generated:
     Raises:
         CodegenError: what stopped the run, and what to add.
     """
-    overlay = Overlay(root / "schema" / "overlay.toml")
-    revisions = _read_all(_folders(root), overlay)
-    check_alike(revisions)
+    return _generated(root, read_revisions(root))
+
+
+def _generated(root: Path, inputs: "Inputs") -> Generated:
+    inputs.stops.check()
+    overlay, revisions = inputs.overlay, inputs.revisions
     docs = read_docs(root)
     extensions = _extensions(root, overlay)
     pages = reference(revisions, overlay, docs)
@@ -237,23 +260,63 @@ def generate(root: Path) -> Generated:
     return made
 
 
-def read(folder: Path, overlay: Overlay) -> Revision:
-    """Read one revision's model from its folder under `schema/`."""
+@dataclass(frozen=True)
+class Inputs:
+    """All revisions as they are read from `schema/`, and what stops the run."""
+
+    overlay: Overlay
+    revisions: list[Revision]
+    stops: Stops
+
+
+def read_revisions(root: Path) -> Inputs:
+    """Read all revisions under `root/schema`, and collect what stops the run.
+
+    Rows of the overlay for one revision that fit the next one are applied to it too, so that one
+    run tells all that a new revision asks; each is a stop until the row says what holds.
+
+    Raises:
+        CodegenError: a file that cannot be read at all.
+    """
+    overlay, stops = Overlay(root / "schema" / "overlay.toml"), Stops()
+    folders = _folders(root)
+    overlay.check_dates(folder.name for folder in folders)
+    revisions: list[Revision] = []
+    for folder in folders:
+        before = revisions[-1] if revisions else None
+        with overlay.lent(folder.name, before.name if before else "") as fitting:
+            made = _read(folder, overlay, stops, before)
+        stops.add(fitting_rows(folder.name, fitting))
+        if before:
+            stops.add(unfilled(before, made, overlay, root))
+        revisions.append(made)
+    stops.add(unlike(revisions))
+    return Inputs(overlay, revisions, stops)
+
+
+def _read(folder: Path, overlay: Overlay, stops: Stops, before: Revision | None) -> Revision:
     label = f"schema/{folder.name}/schema.json"
-    source = load(folder / "schema.json", folder / "facts.toml", folder.name, label)
+    facts = folder / "facts.toml"
+    given = facts if facts.exists() or before is None else folder.parent / before.name / facts.name
+    source = load(folder / "schema.json", given, folder.name, label)
+    if given == facts:
+        stops.add(unfit_head(source.facts, folder.name))
+    else:
+        stops.add([missing_facts(folder.name, given.parent.name)])
     check_facts(source)
     made = build(source, normalize(source, overlay), overlay)
-    source.stops.check()
+    stops.add(source.stops)
     return made
 
 
-def _read_all(folders: Iterable[Path], overlay: Overlay) -> list[Revision]:
-    """Read the models of several revisions; what stops in any of them is raised at once."""
+def read(folder: Path, overlay: Overlay) -> Revision:
+    """Read one revision's model from its folder under `schema/`.
+
+    Raises:
+        Stopped: what no type was found for, and facts that do not fit.
+    """
     stops = Stops()
-    made: list[Revision] = []
-    for folder in folders:
-        with stops.collected():
-            made.append(read(folder, overlay))
+    made = _read(folder, overlay, stops, None)
     stops.check()
     return made
 
@@ -307,6 +370,11 @@ def _options(arguments: list[str] | None) -> argparse.Namespace:
     )
     parser.add_argument("revisions", nargs="*", metavar="REV", help="write these alone")
     parser.add_argument("--check", action="store_true", help="show a diff instead of writing")
+    parser.add_argument(
+        "--report",
+        action="store_true",
+        help="show what the newest revision changed, and what the runtime must decide",
+    )
     parser.add_argument("--root", type=Path, default=Path(), help="the checkout (default: here)")
     parser.add_argument(
         "--out", metavar="DIR", type=Path, help="where mcp_wire goes (default: ROOT/generated)"

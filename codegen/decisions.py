@@ -46,29 +46,39 @@ _QUESTIONS: dict[str, str] = {
 
 
 def decisions(
-    newest: ir.Revision, draft: ir.Revision, overlay: Overlay, told: list[Told]
+    newest: ir.Revision,
+    draft: ir.Revision,
+    overlay: Overlay,
+    told: list[Told],
+    runtime: Path | None,
 ) -> list[str]:
-    """Return the questions that a schema raises, one line each: overlay first, then runtime."""
-    return [
+    """Return the questions that a schema raises, one line each: overlay first, then runtime.
+
+    Args:
+        newest: The revision before it.
+        draft: The revision with the questions.
+        overlay: The overlay.
+        told: The changes between them.
+        runtime: The folder of handwritten code in which names that are gone are looked for; None
+            for a schema that does not succeed the newest revision: what it lacks is not gone.
+    """
+    questions = [
         *overlay.unmatched(),
         *_missing_rows(draft, overlay),
         *_new_methods(newest, draft),
-        *(_QUESTIONS[one.kind].format_map(vars(one)) for one in told if one.kind in _QUESTIONS),
+        *(
+            _QUESTIONS[one.kind].format_map(vars(one))
+            for one in told
+            if one.kind in _QUESTIONS and one.effect != "none"
+        ),
         *_new_content(newest, draft),
     ]
-
-
-def succession(
-    newest: ir.Revision, draft: ir.Revision, overlay: Overlay, told: list[Told], runtime: Path
-) -> list[str]:
-    """Return the questions of a schema that succeeds the newest revision, removals included.
-
-    `runtime` is the folder of handwritten code in which names that are gone are looked for.
-    """
+    if runtime is None:
+        return questions
     return [
         *overlay.unfit(),
         *_missing_roles(newest, draft, overlay),
-        *decisions(newest, draft, overlay, told),
+        *questions,
         *_names_in_use(newest, draft, runtime),
     ]
 

@@ -5,8 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from codegen.decisions import Told, decisions, succession
-from codegen.emit.changelog import change_table
+from codegen.bump import report
 from codegen.emit.json_schema import json_schema
 from codegen.emit.package import emit, opens
 from codegen.errors import CodegenError
@@ -19,8 +18,6 @@ from codegen.model.names import module
 from codegen.model.normalize import normalize
 from codegen.model.overlay import Overlay
 from codegen.schema.load import load, read_toml
-
-_EFFECTS = ("breaks both", "breaks senders", "breaks receivers", "additive", "none")
 
 
 @dataclass(frozen=True)
@@ -75,24 +72,13 @@ def make(
     docs = read_docs(root)
     files = emit([*published, revision], overlay, docs, extensions)
     schemas = {Path(f"{one.name}.json"): json_schema(one, docs) for one in (*published, revision)}
-    table = change_table(files)
-    told = [
-        Told(row.kind, row.path, row.before, row.after, row.detail, row.effect)
-        for row in table.changes(newest.name, draft.name)
-    ]
-    if opens(revision, overlay):
-        asked = succession(newest, revision, overlay, told, root / "mcp_gen")
-    else:  # It stands beside the newest revision: what it does not repeat is not gone.
-        told = [one for one in told if one.kind not in ("method removed", "type removed")]
-        asked = decisions(newest, revision, overlay, told)
+    offered = opens(revision, overlay)
+    told = report([*published, revision], overlay, root / "mcp_gen", succeeds=offered)
     lines = [
-        f"package: mcp_wire.{revision.module}" + ("" if opens(revision, overlay) else _NOT_OFFERED),
+        f"package: mcp_wire.{revision.module}" + ("" if offered else _NOT_OFFERED),
         f"facts: {draft.facts or f'inherited from {newest.name}; give --facts FILE for its own'}",
         "",
-        *_changes(told, newest.name, draft.name),
-        "",
-        f"to decide: {len(asked) or 'nothing'}",
-        *(f"  - {one}" for one in asked),
+        str(told),
     ]
     return Made(files, schemas, "\n".join(lines) + "\n")
 
@@ -109,13 +95,3 @@ def _read(draft: Draft, facts: Path, overlay: Overlay) -> ir.Revision:
     made = build(source, normalize(source, overlay), overlay)
     source.stops.check()
     return made
-
-
-def _changes(told: list[Told], before: str, after: str) -> list[str]:
-    lines = [f"changes from {before} to {after}: {len(told) or 'none'}"]
-    for effect in _EFFECTS:
-        rows = [one for one in told if one.effect == effect]
-        if rows:
-            lines.append(f"  {effect}: {len(rows)}")
-            lines += [f"    {one.kind:24} {one}" for one in rows]
-    return lines

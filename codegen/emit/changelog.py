@@ -22,9 +22,14 @@ def change_table(files: dict[Path, str]) -> Any:
     return _executed(files, "changes")
 
 
+def change_pages(files: dict[Path, str]) -> Any:
+    """Return the generated module `mcp_wire.changelog`, executed alone."""
+    return _executed(files, "changelog")
+
+
 def changelog(files: dict[Path, str], revisions: Sequence[str]) -> dict[Path, str]:
     """Render a page for every revision but the first, and their index, by path."""
-    table, pages = change_table(files), _executed(files, "changelog")
+    table, pages = change_table(files), change_pages(files)
     made: dict[Path, str] = {}
     index: list[str] = []
     for before, after in pairwise(revisions):

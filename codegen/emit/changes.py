@@ -287,8 +287,8 @@ def _within(one: _Shape, other: _Shape, asked: tuple[tuple[str, str], ...]) -> b
                 any(_arm_within(one.of(arm), other.of(also), asked) for also in allowed)
                 for arm in arms
             )
-        case ir.OneOf(arms), _:
-            return all(_within(one.of(arm), other, asked) for arm in arms)
+        case ir.OneOf(arms), _:  # which may be a union of one arm
+            return all(_arm_within(one.of(arm), other, asked) for arm in arms)
         case _, ir.OneOf(arms):
             return any(_within(one, other.of(arm), asked) for arm in arms)
         case ir.Scalar("int"), ir.Scalar("number"):

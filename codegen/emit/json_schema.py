@@ -4,8 +4,9 @@ A value is valid by them exactly if it is closed at its revision: every key is o
 names, except in maps that stay open and in types that keep extra keys.
 """
 
+import copy
 import json
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from codegen.emit.members import members, required
 from codegen.model import ir
@@ -38,7 +39,10 @@ def json_schema(revision: ir.Revision, docs: Docs) -> str:
 
 
 def _definition(one: ir.Struct | ir.Alias, docs: Docs) -> Object:
-    schema = _struct(one, docs) if isinstance(one, ir.Struct) else _type(one.type)
+    if isinstance(one, ir.Struct):
+        schema = _struct(one, docs)
+    else:
+        schema = _bounded(_type(one.type), one.bounds)
     return {**_described(docs.type(one.name), one.deprecated), **schema}
 
 
@@ -58,10 +62,23 @@ def _struct(struct: ir.Struct, docs: Docs) -> Object:
 
 
 def _field(field: ir.Field) -> Object:
-    schema = _type(field.type)
+    schema = _bounded(_type(field.type), field.bounds)
     if field.described_by:
         return {**schema, "$comment": f"open; {_REF}{field.described_by} names keys of it"}
     return schema
+
+
+def _bounded(schema: Object, bounds: Iterable[ir.Bound]) -> Object:
+    """Return a schema with bounds, each at its place inside."""
+    made = copy.deepcopy(schema)
+    for bound in bounds:
+        place = made
+        for step in bound.at:
+            # Each keyword is about one kind of value, so that those of an arm may stand beside it.
+            inside = {"items": "items", "values": "additionalProperties"}.get(step)
+            place = place.setdefault(inside, {}) if inside else place
+        place[bound.keyword] = bound.value
+    return made
 
 
 def _described(text: str, deprecated: str) -> Object:

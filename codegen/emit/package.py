@@ -6,6 +6,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
+from codegen.emit.bounds import field_bounds, reaching_fields
 from codegen.emit.changes import table
 from codegen.emit.extension import emit_extension, header, renderer
 from codegen.emit.package_docs import package_doc
@@ -16,13 +17,14 @@ from codegen.emit.renderer import COMMAND, Renderer, names, split
 from codegen.errors import printable
 from codegen.extensions.read import Extension
 from codegen.model import ir
-from codegen.model.docs import Docs
+from codegen.model.docs import NO_DOCS, Docs
 from codegen.model.names import IRREGULAR, constant
 from codegen.model.overlay import Overlay
 
 _SHARED = (
     "aliases",
     "base",
+    "bounds",
     "changelog",
     "changes",
     "common",
@@ -88,6 +90,17 @@ def emit(
         overlay.one("reads", revision.name, "rule", "unknown key")
     emitter = _Emitter(revisions, overlay, docs)
     return emitter.run() | emitter.pydantic(extensions) | emitter.extensions(extensions)
+
+
+def change_modules(revisions: list[ir.Revision], overlay: Overlay) -> dict[Path, str]:
+    """Render the modules that tell the changes of revisions, which need no generated type."""
+    render = Renderer(NO_DOCS)
+    values = {
+        "header": "",
+        "dates": [revision.name for revision in revisions],
+        "table": table(revisions, overlay),
+    }
+    return {Path(f"{name}.py"): render(name, values) for name in ("changes", "changelog")}
 
 
 def opens(revision: ir.Revision, overlay: Overlay) -> bool:
@@ -205,6 +218,8 @@ class _Emitter:
             ],
             "aliases": self._aliases(),
             "open_maps": self._open_maps(),
+            "bounds": [(one.name, field_bounds(one)) for one in self._revisions],
+            "reaches": [(one.name, reaching_fields(one)) for one in self._revisions],
             **self._profile,
         }
 

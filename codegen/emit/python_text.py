@@ -314,6 +314,7 @@ def raw_twin(method: ir.Method, revision: ir.Revision) -> bool:
 FILTERS: dict[str, Callable[..., Any]] = {
     "py": annotation,
     "literal": literal,
+    "steps": repr,
     "wrapped": wrapped,
     "method_shape": method_shape,
     "doc": doc,

@@ -31,6 +31,11 @@ def senders(revision: ir.Revision) -> dict[str, tuple[Side, ...]]:
     return {name: tuple(side for side in SIDES if side in sides) for name, sides in found.items()}
 
 
+def results(revision: ir.Revision) -> set[str]:
+    """Return the definitions whose values results may hold, however deep."""
+    return _reached(revision, (name for method in revision.methods for name in method.results))
+
+
 def implied(revision: ir.Revision) -> set[str]:
     """Return the fields of messages that JSON-RPC demands, as `CallToolRequest.id`.
 

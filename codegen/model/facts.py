@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from codegen.errors import CodegenError, Stop
+from codegen.errors import Stop, Stops
 from codegen.model import ir
 from codegen.schema.json_values import Object, is_array, is_object
 from codegen.schema.load import Source
@@ -59,26 +59,70 @@ def _texts(facts: Object) -> Iterator[tuple[str, str, str]]:
         yield "deprecated", name, str(row.get("advice", ""))
 
 
+def missing_facts(revision: str, previous: str) -> Stop:
+    """Return the stop for a revision without `facts.toml`."""
+    return Stop(
+        revision,
+        "facts.toml",
+        f"there is none; those of {previous} are taken meanwhile",
+        f"copy schema/{previous}/facts.toml, go through each fact, and begin it with",
+        f'revision = "{revision}"\n'
+        f'spec     = "https://modelcontextprotocol.io/specification/{revision}"\n',
+    )
+
+
+def unfit_head(facts: Object, revision: str) -> Iterator[Stop]:
+    """Yield a stop if the file says that it is another revision's, as a copied one does."""
+    stated = facts.get("revision")
+    if stated != revision:
+        yield Stop(
+            revision,
+            "facts.toml revision",
+            f"it is {stated!r}" if stated else "it is missing",
+            "this is the file of another revision, or a copy: go through its facts, and write",
+            f'revision = "{revision}"\n',
+        )
+    spec = str(facts.get("spec", ""))
+    if revision not in spec:
+        yield Stop(
+            revision,
+            "facts.toml spec",
+            f"{spec!r} does not name the revision" if spec else "it is missing",
+            "docstrings link to it; write",
+            f'spec = "https://modelcontextprotocol.io/specification/{revision}"\n',
+        )
+
+
 def inherited(facts: Object) -> Object:
     """Return the facts that a draft inherits: all but the sections and the spec link."""
     tables = ("facts", "errors", "fields", "enums", "deprecated")
     return {table: facts[table] for table in tables if table in facts}
 
 
+def unlike(revisions: Iterable[ir.Revision]) -> Iterator[Stop]:
+    """Yield a stop for each fact that one revision states and another says nothing of."""
+    stated = {revision.name: {fact.name for fact in revision.facts} for revision in revisions}
+    every = set[str]().union(*stated.values())
+    for revision, facts in stated.items():
+        for name in sorted(every - facts):
+            yield Stop(
+                revision,
+                f"facts.toml [facts] {name}",
+                "other revisions state it",
+                "state it, without `value` if it is absent at this date",
+                f'[facts.{name}]\nvalue  = ""\nsource = ""\n',
+            )
+
+
 def check_alike(revisions: Iterable[ir.Revision]) -> None:
     """Check that all revisions state the same facts, the fields of the profile.
 
     Raises:
-        CodegenError: a revision says nothing of a fact that another one states.
+        Stopped: a revision says nothing of a fact that another one states.
     """
-    stated = {revision.name: {fact.name for fact in revision.facts} for revision in revisions}
-    for name, facts in stated.items():
-        missing = set[str]().union(*stated.values()) - facts
-        if missing:
-            raise CodegenError(
-                f"{name}: facts.toml lacks {', '.join(sorted(missing))}, which other revisions "
-                "state; add a [facts] row, without `value` if it is absent at this date"
-            )
+    stops = Stops()
+    stops.add(unlike(revisions))
+    stops.check()
 
 
 def _places(definitions: Object) -> Iterator[tuple[str, Object]]:

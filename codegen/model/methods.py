@@ -214,12 +214,16 @@ def _capability(messages: Messages, name: str, wire: str) -> str:
     if found is None:
         if messages.overlay.draft == messages.revision:
             return ""
-        raise messages.stop(
-            name,
-            f"no row says which capability `{wire}` needs",
-            'add a [[capability]] row (path = "" for none)',
-            row("capability", {"method": wire, "path": ""}),
+        # The method stays: the same run tells what else it asks for.
+        messages.stops.add(
+            messages.stop(
+                name,
+                f"no row says which capability `{wire}` needs",
+                'add a [[capability]] row (path = "" for none)',
+                row("capability", {"method": wire, "path": ""}),
+            ).stops
         )
+        return ""
     path = str(found["path"])
     if path and not any(
         _declares(messages, owner, path) for owner in ("ServerCapabilities", "ClientCapabilities")

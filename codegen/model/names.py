@@ -107,7 +107,6 @@ _GENERATED = frozenset(
         "AllowInfNan",
         "Any",
         "AnyJson",
-        "Arm",
         "AttributeError",
         "BaseModel",
         "ClassVar",

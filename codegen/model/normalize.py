@@ -28,7 +28,7 @@ from codegen.model.order import in_turn
 from codegen.model.overlay import Overlay, Row
 from codegen.model.rows import pattern, row
 from codegen.schema.json_values import Object, is_array, is_object
-from codegen.schema.keywords import BOUNDS, KEYWORDS, SCALARS, escape
+from codegen.schema.keywords import ANNOTATIONS, BOUNDS, KEYWORDS, SCALARS, escape
 from codegen.schema.load import Source
 
 _NOT_IN_KEYS = re.compile(r'["\\\x00-\x1f]')
@@ -197,17 +197,25 @@ class _Normalizer:
         return {**({"type": kinds} if kinds else {}), **bounds}
 
     def _bounds(self, schema: Object, kind: str | None) -> Object:
-        """Return the bounds of a schema that say something about its type."""
+        """Return the bounds of a schema that say something about its type.
+
+        Those that an [[unchecked]] row names are left out, unless they are notes anyway.
+        """
         found = {
             word: schema[word]
             for word in BOUNDS
             if word in schema and (kind is None or kind in KEYWORDS[word].kinds)
         }
-        for word in found:
-            if not self._overlay.names("unchecked", self._revision, word):
+        for word in [*found]:
+            if self._overlay.names("unchecked", self._revision, word):
+                if word not in ANNOTATIONS:
+                    del found[word]
+            elif word not in ANNOTATIONS:
+                self._overlay.one("reads", self._revision, "rule", "bound")
+            else:
                 self._add_stop(
                     pointer_of(schema, "#"),
-                    f"decoding does not check `{word}`",
+                    f"nothing checks `{word}`",
                     "say so with an [[unchecked]] row",
                     row("unchecked", {"names": [word]}),
                 )

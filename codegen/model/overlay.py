@@ -1,6 +1,7 @@
 """The overlay: deviations and names, each with its reason; unused rows are errors."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Generator, Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from pathlib import Path
@@ -30,8 +31,15 @@ _KEYS: dict[str, frozenset[str]] = {
     "renamed": frozenset({"old", "new"}),
     "unchecked": frozenset({"names"}),
     "reads": frozenset({"rule"}),
+    "filled": frozenset({"path", "by"}),
 }
 _OPTIONAL = frozenset({"only", "but"})
+_DATES = ("revisions", "since", "refused")
+"""Keys of any row: at which revisions it holds, and where it does not although it would fit."""
+
+
+_WHOLE = "the row"
+"""The one part of a row without `paths` or `names`."""
 
 
 @dataclass
@@ -41,7 +49,6 @@ class Row:
     kind: str
     number: int
     values: dict[str, Any]
-    revisions: frozenset[str]
     unused: set[str]
     file: str = ""
     lent_to: str = ""
@@ -51,16 +58,44 @@ class Row:
     def __getitem__(self, key: str) -> Any:
         return self.values[key]
 
+    def __post_init__(self) -> None:
+        self.revisions = frozenset[str](self.values.get("revisions", ()))
+        self.since = str(self.values.get("since", ""))
+        self.refused = frozenset[str](self.values.get("refused", ()))
+        self.used_as_lent: set[str] = set()
+        """Parts that matched at the revision that the row is lent to."""
+
+    @property
+    def dates(self) -> frozenset[str]:
+        """Every revision that the row names."""
+        since = frozenset({self.since}) if self.since else frozenset[str]()
+        return self.revisions | self.refused | since
+
+    def holds_at(self, revision: str) -> bool:
+        """Return True if the row says that it holds at a revision."""
+        if revision in self.refused:
+            return False
+        if self.since:
+            return revision >= self.since
+        return not self.revisions or revision in self.revisions
+
     def applies_to(self, revision: str) -> bool:
-        return not self.revisions or revision in self.revisions or revision == self.lent_to
+        return self.holds_at(revision) or revision == self.lent_to
 
     def use(self, part: str) -> None:
         self.unused.discard(part)
+        if self.lent_to:
+            self.used_as_lent.add(part)
 
     def passes_over(self, revision: str) -> bool:
         """Return True if the row is optional for a draft, and mark it as skipped."""
         self.unfit = self.lent_to == revision
         return self.unfit
+
+    @property
+    def where(self) -> str:
+        """Place of the row, as the last part of a pointer."""
+        return f"overlay.toml/{self.kind}/{self.number}"
 
     def __str__(self) -> str:
         return f"{self.file}[[{self.kind}]] row {self.number}"
@@ -83,8 +118,32 @@ class Overlay:
         """Apply the rows for the newest revision to a draft too, as far as they fit."""
         self.draft = draft
         for row in self._all(self._rows):
-            if draft not in row.revisions and row.applies_to(newest):
+            if row.holds_at(newest) and not row.dates & {draft}:
                 row.lent_to = draft
+
+    @contextmanager
+    def lent(self, revision: str, previous: str) -> Generator[list[Row]]:
+        """Apply the rows for one revision to the next one too, while the block runs.
+
+        Yields:
+            A list, filled at the end with the rows that fit the next revision without naming it.
+        """
+        fitting: list[Row] = []
+        for row in self._all(self._rows):
+            row.used_as_lent.clear()
+            ends = row.holds_at(previous) and not row.holds_at(revision)
+            if ends and revision not in row.refused:
+                row.lent_to = revision
+        yield fitting
+        for row in self._all(self._rows):
+            if row.lent_to == revision:
+                if row.used_as_lent and not row.unfit:
+                    fitting.append(row)
+                row.lent_to, row.unfit = "", False
+
+    def all(self) -> Iterator[Row]:
+        """Yield every row of the first file."""
+        return self._all(self._rows)
 
     def read_also(self, path: Path) -> None:
         """Read a second file, whose rows take precedence over the first.
@@ -124,29 +183,47 @@ class Overlay:
 
     def _read(self, path: Path, kind: str, number: int, table: dict[str, Any]) -> Row:
         where = f"{path.name}: [[{kind}]] row {number}"
-        unknown = table.keys() - _KEYS[kind] - {"reason", "revisions"}
+        unknown = table.keys() - _KEYS[kind] - {"reason", *_DATES}
         if unknown:
             raise CodegenError(
                 f"{where}: unknown key {', '.join(sorted(unknown))}; "
-                f"known: {', '.join(sorted(_KEYS[kind]))}, reason, revisions"
+                f"known: {', '.join(sorted(_KEYS[kind]))}, reason, {', '.join(_DATES)}"
             )
         missing = _KEYS[kind] - _OPTIONAL - table.keys()
         if missing:
             raise CodegenError(f"{where}: add {', '.join(sorted(missing))}")
         if not table.get("reason"):
             raise CodegenError(f"{where}: add `reason`; every deviation says why")
-        parts = table.get("paths") or table.get("names") or ["the row"]
-        revisions = frozenset(table.get("revisions", ()))
-        return Row(kind, number, table, revisions, set(parts))
+        if "revisions" in table and "since" in table:
+            raise CodegenError(f"{where}: `revisions` and `since` say the same; keep one of them")
+        parts = table.get("paths") or table.get("names") or [_WHOLE]
+        return Row(kind, number, table, set(parts))
 
     def rows(self, kind: str, revision: str) -> Iterator[Row]:
         """Yield the rows of a kind, in the order of application."""
-        rows = [*self._rows[kind], *self._more[kind]]
-        return (row for row in rows if row.applies_to(revision))
+        return self._own_first(revision, [*self._rows[kind], *self._more[kind]])
 
     def _search(self, kind: str, revision: str) -> Iterator[Row]:
-        rows = [*self._more[kind], *self._rows[kind]]
-        return (row for row in rows if row.applies_to(revision))
+        return self._own_first(revision, [*self._more[kind], *self._rows[kind]])
+
+    def _own_first(self, revision: str, rows: list[Row]) -> Iterator[Row]:
+        """Yield the rows for a revision before those that are lent to it."""
+        yield from (row for row in rows if row.lent_to != revision and row.holds_at(revision))
+        yield from (row for row in rows if row.lent_to == revision)
+
+    def check_dates(self, known: Iterable[str]) -> None:
+        """Check that every revision that a row names is one.
+
+        Raises:
+            CodegenError: a row names another one, as after a slip of the pen.
+        """
+        revisions = {*known, self.draft}
+        for row in self._all(self._rows):
+            for date in sorted(row.dates - revisions):
+                raise CodegenError(
+                    f"{self.path.name}: {row}: there is no revision {date}; "
+                    f"there are {', '.join(sorted(filter(None, revisions)))}"
+                )
 
     def match(self, kind: str, revision: str, path: str) -> Row | None:
         """Return the row whose `paths` matches this path, and mark it as used."""
@@ -169,7 +246,7 @@ class Overlay:
         """Return the row whose `key` equals the value, and mark it as used."""
         for row in self._search(kind, revision):
             if row[key] == value:
-                row.use("the row")
+                row.use(_WHOLE)
                 return row
         return None
 

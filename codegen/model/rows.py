@@ -9,11 +9,11 @@ from codegen.schema.json_values import is_array, is_object
 REASON = "say why"
 
 
-def row(kind: str, values: dict[str, Any], revision: str = "") -> str:
+def row(kind: str, values: dict[str, Any], revision: str = "", reason: str = REASON) -> str:
     """Return a row to paste into the overlay; empty if TOML cannot say it."""
     told = {**values, "revisions": [revision]} if revision else values
     try:
-        lines = [f"{key} = {toml(value)}" for key, value in {**told, "reason": REASON}.items()]
+        lines = [f"{key} = {toml(value)}" for key, value in {**told, "reason": reason}.items()]
     except TypeError:
         return ""
     return "\n".join([f"[[{kind}]]", *lines, ""])

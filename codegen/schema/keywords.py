@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from enum import Enum, auto
@@ -53,6 +54,13 @@ class Keyword:
     """The right form, for errors."""
     kinds: tuple[str, ...] = TYPES
     """Types of values that it says something about."""
+
+
+def _is_pattern(value: Any) -> bool:
+    try:
+        return isinstance(value, str) and bool(re.compile(value))
+    except re.error:
+        return False
 
 
 def _is_text(value: Any) -> bool:
@@ -159,7 +167,7 @@ KEYWORDS: Final[Mapping[str, Keyword]] = {
     "minProperties": _bound(*_LENGTH, "object"),
     "minimum": _bound(*_LIMIT, *_NUMBERS),
     "multipleOf": _bound(lambda one: _is_number(one) and one > 0, "a number over 0", *_NUMBERS),
-    "pattern": _bound(_is_text, "a text", "string"),
+    "pattern": _bound(_is_pattern, "a pattern that Python compiles", "string"),
     "uniqueItems": _bound(_is_flag, "true or false", "array"),
     # --- what no type says ---
     "$anchor": _refused(advice="refer to the definition by its pointer, with a [[patch]] row"),
@@ -186,6 +194,9 @@ KEYWORDS: Final[Mapping[str, Keyword]] = {
     "unevaluatedItems": _refused(Holds.SCHEMA),
     "unevaluatedProperties": _refused(Holds.SCHEMA),
 }
+
+ANNOTATIONS: Final = ("contentEncoding", "contentMediaType", "format")
+"""Bounds that nothing checks: validators take them for notes, too."""
 
 BOUNDS: Final = tuple(word for word, known in KEYWORDS.items() if known.role is Role.BOUND)
 

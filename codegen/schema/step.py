@@ -136,7 +136,10 @@ def _run(options: Options) -> str:
     write_all(files)
 
     size = f"{len(definitions(schema))} definitions, {len(published)} -> {len(kept)} bytes"
-    return f"{options.revision}: {size}, sha256 {'pinned' if options.pin else 'ok'}"
+    told = "pinned" if options.pin else "ok"
+    if options.revision not in sources.revisions:
+        told += "; next, `nox -s regen` lists all that it asks"
+    return f"{options.revision}: {size}, sha256 {told}"
 
 
 def read_published(origin: str) -> bytes:

@@ -14,6 +14,7 @@ from urllib.parse import quote
 import jsonschema_rs
 
 from codegen.schema.json_values import is_array, is_object
+from codegen.schema.keywords import ANNOTATIONS, BOUNDS
 from codegen.verify.rows import LENT, Row, Rows
 
 Schema: TypeAlias = dict[str, Any]
@@ -119,6 +120,8 @@ class AsRead:
         self._closed = closed
         self._given: Schema = self.document[self.container]
         self._unchecked = rows.names("unchecked")
+        if rows.reads("bound"):
+            self._unchecked |= {word for word in BOUNDS if word not in ANNOTATIONS}
         self._given = {name: self._fold(schema) for name, schema in self._given.items()}
         for name, schema in self._given.items():
             _fix(schema, name, rows)

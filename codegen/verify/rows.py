@@ -16,6 +16,7 @@ LENT: str = "lent"
 
 DEVIATIONS: Sequence[str] = (
     "unchecked",
+    "reads bound",
     "reads integer",
     "reads constant",
     "reads null",

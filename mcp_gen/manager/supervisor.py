@@ -111,8 +111,7 @@ class ConnectionSupervisor:
             await self._wanted.wait()
             self._wanted.clear()
             self.attempt, self._unstable = 0, 0
-            if self.state != "reconnecting":
-                self._set_state("connecting")
+            self._set_state("connecting")
             await self._keep_connected()
 
     async def _keep_connected(self) -> None:

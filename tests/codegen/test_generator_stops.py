@@ -118,7 +118,7 @@ def test_the_rows_to_add_are_said_with_the_stops(
         "codegen: 2030-01-01: #/$defs/Box/properties/lid: an object without a name; "
         "add a [[name]] row\n"
         "\n"
-        "rows for the overlay, each to be given its reason:\n"
+        "rows to paste into schema/overlay.toml, each with its reason:\n"
         "\n"
         "[[name]]\n"
         'paths = ["Box/lid"]\n'
@@ -286,10 +286,10 @@ def test_a_property_that_wants_the_python_name_of_the_tag_gets_another(tmp_path:
     assert 'kind: ClassVar[Literal["one"]] = "one"\n    kind_2: str = field(name="Kind")' in types
 
 
-def test_a_bound_that_nobody_said_is_not_checked_stops(tmp_path: Path) -> None:
-    bounded = {"type": "array", "items": STRING, "minItems": 1}
+def test_a_note_that_nobody_said_is_not_checked_stops(tmp_path: Path) -> None:
+    bounded = {"type": "array", "items": {**STRING, "format": "uri"}}
     assert stopped(checkout(tmp_path, {"Box": struct(lids=bounded)})) == (
-        "2030-01-01: #/$defs/Box/properties/lids: decoding does not check `minItems`; "
+        "2030-01-01: #/$defs/Box/properties/lids/items: nothing checks `format`; "
         "say so with an [[unchecked]] row"
     )
 
@@ -405,11 +405,11 @@ def test_an_unknown_kind_of_row_stops(tmp_path: Path) -> None:
 
 
 def test_an_unknown_key_stops(tmp_path: Path) -> None:
-    overlay = CAPABILITY.replace("reason", 'since = "today"\nreason')
+    overlay = CAPABILITY.replace("reason", 'until = "today"\nreason')
     message = stopped(checkout(tmp_path, overlay=overlay))
     assert message == (
-        "overlay.toml: [[capability]] row 1: unknown key since; "
-        "known: method, path, reason, revisions"
+        "overlay.toml: [[capability]] row 1: unknown key until; "
+        "known: method, path, reason, revisions, since, refused"
     )
 
 
@@ -550,8 +550,8 @@ def test_a_fact_that_only_one_revision_states_stops(tmp_path: Path) -> None:
     checkout(tmp_path, facts=fact)
     message = stopped(checkout(tmp_path, revision="2031-01-01"))
     assert message == (
-        "2031-01-01: facts.toml lacks batches, which other revisions state; add a [facts] row, "
-        "without `value` if it is absent at this date"
+        "2031-01-01: facts.toml [facts] batches: other revisions state it; state it, without "
+        "`value` if it is absent at this date"
     )
 
 

@@ -20,7 +20,7 @@ path = "echo"
 reason = "a test"
 """
 
-FACTS = 'spec = "https://example.com/spec"\n'
+FACTS = f'revision = "{REVISION}"\nspec = "https://example.com/{REVISION}"\n'
 
 
 def ref(name: str) -> dict[str, Any]:
@@ -59,7 +59,7 @@ def checkout(
     definitions: dict[str, Any] | None = None,
     *,
     overlay: str = CAPABILITY,
-    facts: str = FACTS,
+    facts: str | None = None,
     revision: str = REVISION,
 ) -> Path:
     """Write `schema/`: the tiny schema with these definitions; None leaves one out."""
@@ -67,7 +67,8 @@ def checkout(
     schema = {"$defs": {name: value for name, value in there.items() if value is not None}}
     (folder / "schema" / revision).mkdir(parents=True, exist_ok=True)
     (folder / "schema" / revision / "schema.json").write_text(json.dumps(schema))
-    (folder / "schema" / revision / "facts.toml").write_text(facts)
+    given = FACTS.replace(REVISION, revision) if facts is None else facts
+    (folder / "schema" / revision / "facts.toml").write_text(given)
     (folder / "schema" / "overlay.toml").write_text(overlay)
     return folder
 

@@ -41,6 +41,17 @@ def test_events_are_the_same_in_pieces_of_any_size(size: int) -> None:
     assert (place.id, place.retry_ms, place.events) == (b"7", 250, 5)
 
 
+MARK = "\ufeff".encode()
+
+
+def test_a_byte_order_mark_is_left_out_at_the_beginning_of_a_stream_alone() -> None:
+    reader, place = EventReader(1_000), StreamPosition()
+    pieces = (b"", MARK + b"data: a\n\n", MARK + b"data: b\n\n")
+    found = [reader.feed(piece, place) for piece in pieces]
+    # The second one is part of a name, which no field has.
+    assert found == [[], [Event("message", b"a")], []]
+
+
 def test_what_is_written_here_is_read_here() -> None:
     stream = b"".join(
         (

@@ -55,6 +55,25 @@ def test_a_url_has_headers() -> None:
     assert (found.url, found.headers) == ("https://h/mcp", {"Authorization": "Bearer s3cret"})
 
 
+@pytest.mark.parametrize(
+    ("entry", "kind"),
+    [
+        (ServerConfig(command="npx"), "command"),
+        (ServerConfig(url="https://h/mcp"), "remote"),
+        (ServerConfig(target=Server("here")), "memory"),
+    ],
+)
+def test_the_kind_of_a_connection_is_that_of_what_it_leads_to(
+    entry: ServerConfig, kind: str
+) -> None:
+    assert entry.kind == kind
+
+
+@pytest.mark.parametrize("seconds", [0.5, 5])
+def test_a_timeout_is_a_number_of_seconds(seconds: float) -> None:
+    assert one({"command": "c", "timeout_s": seconds}).timeout_s == seconds
+
+
 @pytest.mark.parametrize("key", ["url", "serverUrl", "httpUrl"])
 def test_a_url_goes_by_several_names(key: str) -> None:
     assert one({key: "https://h/mcp"}).url == "https://h/mcp"

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import sys
 from contextlib import AsyncExitStack
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -295,6 +297,39 @@ async def test_only_what_may_be_otherwise_another_time_is_tried_again(
         await told.next("connect_failed" if tried == 1 else "reconnect_failed")
         assert manager.servers()["bad"].state == "failed"
     assert len([one for one in told.events if one.kind == "reconnecting"]) == tried - 1
+
+
+async def test_a_command_that_cannot_be_started_is_not_tried_again(tmp_path: Path) -> None:
+    missing = ServerConfig(command=str(tmp_path / "missing"))
+    async with managing({"bad": missing}) as (manager, told):
+        await told.next("connect_failed")
+        assert manager.servers()["bad"].state == "failed"
+    assert [kind for kind, _ in told.kinds] == ["connect_failed"]
+
+
+async def test_a_command_that_ends_before_it_answers_is_tried_again() -> None:
+    ends = ServerConfig(command=sys.executable, args=["-c", "pass"])
+    async with managing({"bad": ends}) as (manager, told):
+        given_up = await told.next("reconnect_failed")
+        assert (given_up.attempt, manager.servers()["bad"].state) == (3, "failed")
+
+
+async def test_a_call_waits_while_a_server_that_was_given_up_is_connected_to_anew() -> None:
+    wire = Wire(None)
+    wire.refusal = REFUSED
+    calls: list[asyncio.Task[str]] = []
+
+    class CalledAtOnce:
+        async def serve(self, transport: Duplex) -> None:
+            call = manager.call_tool("mcp__late__who", returns=str)
+            calls.append(asyncio.create_task(call))
+            await named_server("late").serve(transport)
+
+    async with managing({"late": wire}, reconnect=None) as (manager, _):
+        assert manager.servers()["late"].state == "failed"
+        wire.refusal, wire.server = None, CalledAtOnce()
+        await manager.reconnect("late")
+        assert await asyncio.gather(*calls) == ["late"]
 
 
 @pytest.mark.parametrize("turns", range(1, 6))

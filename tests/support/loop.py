@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import math
 from collections.abc import Coroutine
 from typing import Any
 
@@ -19,6 +20,8 @@ def run_clean(test: Coroutine[Any, Any, None]) -> None:
 async def _bounded(test: Coroutine[Any, Any, None]) -> None:
     complaints: list[str] = []
     loop = asyncio.get_running_loop()
+    # In debug mode asyncio logs what took long: on a slow machine that says nothing about the code.
+    loop.slow_callback_duration = math.inf
     loop.set_exception_handler(lambda _, context: complaints.append(repr(context)))
     async with asyncio.timeout(TEST_LIMIT_S):
         await test

@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 
 import msgspec
 
+from mcp_gen.core.projection.bounds import broken_bounds
 from mcp_wire import encode
 from mcp_wire.base import decode_strictly
 
@@ -48,7 +49,8 @@ def violations(
         path: JSON path of the value, prefix of all paths that are yielded.
 
     Returns:
-        One violation if the text is not valid; else one per unnamed, missing or changed key.
+        One violation if the text is not valid; else one per unnamed, missing or changed key, and
+        one per broken bound.
     """
     # Imported here: a client that checks nothing does not need it.
     from mcp_wire.lenient_decoding import without_extra
@@ -56,12 +58,15 @@ def violations(
     try:
         named = without_extra(kind, data)
         # Strict, not mcp_wire.decode: a kind that the revision lacks is a violation here.
-        again = encode(decode_strictly(kind, named))
+        value = decode_strictly(kind, named)
+        again = encode(value)
         given = decode_strictly(_ANY, named)
     except msgspec.DecodeError as error:
         yield ClosedViolation(path, f"not valid at {revision}: {error}")
         return
     for where, what in differences(given, msgspec.json.decode(again), path):
+        yield ClosedViolation(where, f"{what} at {revision}")
+    for where, what in broken_bounds(value, path):
         yield ClosedViolation(where, f"{what} at {revision}")
 
 

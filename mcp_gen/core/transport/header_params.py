@@ -12,7 +12,7 @@ from typing import Any, cast
 
 from mcp_gen.core.errors import UsageError
 
-__all__ = ["MARK", "marked_params"]
+__all__ = ["MARK", "MAX_MIRRORED_INTEGER", "marked_params"]
 
 MARK = "x-mcp-header"
 """Keyword of a property's schema; its value is the last part of the header name."""
@@ -21,6 +21,8 @@ _SCHEMA_MAPS = ("properties", "patternProperties", "dependentSchemas", "$defs", 
 """Keywords of JSON Schema whose value maps names to schemas."""
 _DATA_KEYWORDS = ("default", "const", "enum", "examples", MARK)
 """Keywords of JSON Schema whose value contains no schemas."""
+MAX_MIRRORED_INTEGER = 2**53 - 1
+"""Greatest integer that every reader of a mirrored argument can hold; the least is its negative."""
 _TOKEN = r"[A-Za-z0-9!#$%&'*+.^_`|~-]+"
 
 

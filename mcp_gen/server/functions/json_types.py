@@ -158,7 +158,8 @@ def _reader_of_plain(hint: Any, enclosing: frozenset[Any]) -> JsonTypeReader:
     if isinstance(hint, TypeVar):
         if hint.__constraints__:
             raise NotJsonType(f"{hint}: a type variable with constraints stands for no type")
-        return _reader_of(hint.__bound__, enclosing) if hint.__bound__ else JsonTypeReader.ANY
+        # A variable that is not bound has the bound None, which each library reads.
+        return _reader_of(hint.__bound__, enclosing)
     if isinstance(hint, type):
         return _reader_of_class(cast("type[Any]", hint), enclosing)
     raise _not_json_type(hint)

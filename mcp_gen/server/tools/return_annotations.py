@@ -7,7 +7,6 @@ from collections.abc import Set as AbstractSet
 from types import NoneType, UnionType
 from typing import (
     Any,
-    Literal,
     Never,
     NoReturn,
     TypeVar,
@@ -84,8 +83,6 @@ def accepted_classes(hint: Any) -> frozenset[type] | None:
     origin = get_origin(hint) or hint
     if origin is Any or isinstance(origin, TypeVar):
         return None
-    if origin is Literal:
-        return frozenset()
     if origin in (Union, UnionType):
         found: frozenset[type] = frozenset()
         for arm in get_args(hint):

@@ -20,6 +20,7 @@ from mcp_gen.core.errors import (
     SessionLost,
     TransportError,
 )
+from mcp_gen.core.projection.bounds import check_bounds
 from mcp_gen.core.projection.closed import ClosedViolation, violations
 from mcp_gen.core.projection.project import restate
 from mcp_gen.core.protocol_state import MessageRejected, ResponseReceived
@@ -393,6 +394,7 @@ class ClientConnection(DuplexConnection):
             result = await route.call(self.session, params)
             if self.profile is not None:
                 result = restate(result, self.profile.revision).value
+            check_bounds(result)
             return envelope.response(event.id, result)
         except (McpError, ProtocolError) as error:
             return envelope.failure(event.id, envelope.error_object(error))

@@ -13,7 +13,11 @@ from msgspec import DecodeError, Raw, ValidationError, json
 
 import mcp_wire
 from mcp_gen.core.errors import UsageError
-from mcp_gen.core.transport.header_params import MARK, marked_params
+from mcp_gen.core.transport.header_params import (
+    MARK,
+    MAX_MIRRORED_INTEGER,
+    marked_params,
+)
 from mcp_gen.core.transport.header_values import (
     encoded_value,
     mirrored_name,
@@ -147,18 +151,27 @@ def _is_valid_tool(tool: Raw, learn: Any) -> bool:
 
 def _param_headers(marks: Marks, arguments: Any) -> Lines:
     values: Any = json.decode(arguments) if isinstance(arguments, Raw) else arguments
-    found = ((name, _header_text(value_at(values, path))) for name, path in marks.items())
+    found = ((name, _header_text(value_at(values, path), path)) for name, path in marks.items())
     return [(name, encoded_value(text)) for name, text in found if text is not None]
 
 
-def _header_text(value: Any) -> str | None:
-    """Return the header text of an argument; None if its type has no header."""
+def _header_text(value: Any, path: tuple[str, ...]) -> str | None:
+    """Return the header text of an argument; None if its type has no header.
+
+    Raises:
+        UsageError: An integer that not every reader of the header can hold.
+    """
     if value is True or value is False:
         return "true" if value else "false"
     if isinstance(value, str):
         return value
     if isinstance(value, float) and value.is_integer():
         value = int(value)
+    if isinstance(value, int) and abs(value) > MAX_MIRRORED_INTEGER:
+        raise UsageError(
+            f"argument `{'.'.join(path)}` is mirrored in a header: an integer there is within "
+            f"{MAX_MIRRORED_INTEGER} of 0, got one of {value.bit_length()} bits"
+        )
     return str(value) if isinstance(value, int | float) else None
 
 

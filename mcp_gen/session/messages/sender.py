@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 import msgspec
 
 from mcp_gen.core.errors import InvalidResult, ProtocolError, UsageError
+from mcp_gen.core.projection.bounds import check_bounds
 from mcp_gen.core.projection.project import restate
 from mcp_gen.session.messages.middleware import wrap
 
@@ -261,6 +262,7 @@ class RequestSender:
         progress: OnProgress | None,
     ) -> R:
         """Send the request on the channel and decode its result, inside hooks and middleware."""
+        check_bounds(params)
         raw = await self._channel.request(method, params, timeout_s=timeout_s, progress=progress)
         return self._read(method, raw)
 
@@ -271,6 +273,7 @@ class RequestSender:
             point = self._outbound.notices.get(method.name)
             if point:
                 await point.tell(context, params)
+            check_bounds(params)
             self._channel.notify(method, params)
 
         if self._middleware:

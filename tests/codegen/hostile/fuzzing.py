@@ -16,7 +16,7 @@ import msgspec
 from codegen.errors import Stopped
 from codegen.model import ir
 from codegen.schema.json_values import Object, is_array, is_object
-from codegen.schema.keywords import BOUNDS
+from codegen.schema.keywords import ANNOTATIONS, BOUNDS
 from tests.codegen.hostile.grammar import instances, schemas
 from tests.codegen.hostile.pipeline import Surfaces, model, surfaces
 
@@ -66,7 +66,7 @@ def fuzz(seeds: Iterable[int], folder: Path) -> Report:
 
 def _generated(definitions: dict[str, Any], overlay: Path) -> ir.Revision | None:
     """Return the model of a schema, with a row for each name that it asks for; None if it stops."""
-    rows = f'[[unchecked]]\nnames = {json.dumps(BOUNDS)}\nreason = "a test"\n'
+    rows = f'[[unchecked]]\nnames = {json.dumps(ANNOTATIONS)}\nreason = "a test"\n'
     document = json.dumps({"$defs": definitions}).encode()
     for _ in range(_ROUNDS):
         overlay.write_text(rows)

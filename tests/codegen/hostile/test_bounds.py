@@ -10,11 +10,13 @@ import pytest
 
 from codegen.errors import Stopped
 from codegen.model import ir
-from codegen.schema.keywords import BOUNDS
+from codegen.schema.keywords import ANNOTATIONS, BOUNDS
 from tests.codegen.hostile.pipeline import model
 
 
-def built(folder: Path, unchecked: tuple[str, ...] = BOUNDS, **definitions: Any) -> ir.Revision:
+def built(
+    folder: Path, unchecked: tuple[str, ...] = ANNOTATIONS, **definitions: Any
+) -> ir.Revision:
     overlay = folder / "overlay.toml"
     overlay.write_text(f'[[unchecked]]\nnames = {json.dumps(unchecked)}\nreason = "a test"\n')
     return model(json.dumps({"$defs": definitions}).encode(), overlay)
@@ -59,12 +61,31 @@ def test_a_bound_of_another_type_is_left_out(tmp_path: Path) -> None:
     assert built(tmp_path, Top={"type": "integer", "minLength": 3}).aliases["Top"].bounds == ()
 
 
-@pytest.mark.parametrize("word", BOUNDS)
-def test_every_bound_without_a_row_stops_and_says_the_row(tmp_path: Path, word: str) -> None:
-    texts = ("pattern", "format", "contentEncoding", "contentMediaType")
-    value = "a" if word in texts else True if word == "uniqueItems" else 1
+def value_of(word: str) -> Any:
+    """Return a limit that fits a keyword."""
+    return "a" if word in ("pattern", *ANNOTATIONS) else True if word == "uniqueItems" else 1
+
+
+@pytest.mark.parametrize("word", [word for word in BOUNDS if word not in ANNOTATIONS])
+def test_a_bound_is_data_without_a_row(tmp_path: Path, word: str) -> None:
+    made = built(tmp_path, ("none",), Top={word: value_of(word)})
+    assert made.aliases["Top"].bounds == (ir.Bound((), word, value_of(word)),)
+
+
+@pytest.mark.parametrize("word", [word for word in BOUNDS if word not in ANNOTATIONS])
+def test_a_bound_that_a_row_leaves_unchecked_is_left_out(tmp_path: Path, word: str) -> None:
+    assert built(tmp_path, (word,), Top={word: value_of(word)}).aliases["Top"].bounds == ()
+
+
+def test_a_pattern_that_cannot_be_compiled_stops(tmp_path: Path) -> None:
+    with pytest.raises(Stopped, match=r"#/\$defs/Top/pattern: expected a pattern"):
+        built(tmp_path, Top={"type": "string", "pattern": "("})
+
+
+@pytest.mark.parametrize("word", ANNOTATIONS)
+def test_a_note_that_nothing_checks_stops_and_says_the_row(tmp_path: Path, word: str) -> None:
     with pytest.raises(Stopped) as caught:
-        built(tmp_path, ("none",), Top={word: value})
+        built(tmp_path, ("none",), Top={word: value_of(word)})
     (stop,) = caught.value.stops
-    assert (stop.pointer, stop.construct) == ("#/$defs/Top", f"decoding does not check `{word}`")
+    assert (stop.pointer, stop.construct) == ("#/$defs/Top", f"nothing checks `{word}`")
     assert stop.row == f'[[unchecked]]\nnames = ["{word}"]\nreason = "say why"\n'

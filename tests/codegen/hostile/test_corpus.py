@@ -10,7 +10,7 @@ import jsonschema_rs
 import pytest
 
 from codegen.errors import CodegenError, Stop, Stopped
-from codegen.schema.keywords import BOUNDS
+from codegen.schema.keywords import ANNOTATIONS
 from tests.codegen.hostile.fuzzing import for_any_revision
 from tests.codegen.hostile.pipeline import model, surfaces
 
@@ -41,9 +41,9 @@ def text_of(case: Case) -> bytes:
 
 @pytest.fixture
 def overlay(tmp_path: Path) -> Path:
-    """Return an overlay that leaves every bound unchecked."""
+    """Return an overlay that says of notes that nothing checks them."""
     path = tmp_path / "overlay.toml"
-    path.write_text(f'[[unchecked]]\nnames = {json.dumps(BOUNDS)}\nreason = "a test"\n')
+    path.write_text(f'[[unchecked]]\nnames = {json.dumps(ANNOTATIONS)}\nreason = "a test"\n')
     return path
 
 

@@ -108,6 +108,8 @@ class HasPlain:
 
 T = typing.TypeVar("T")
 Text = typing.TypeVar("Text", bytes, str)
+Whole = typing.TypeVar("Whole", bound=int)
+Opaque = typing.TypeVar("Opaque", bound=Plain)
 Number = typing.NewType("Number", int)
 
 
@@ -134,14 +136,14 @@ CARRIED: list[Any] = [
     *(Annotated[list[int], Meta(max_length=3)], Annotated[int, Meta(ge=1)] | None),
     *(Annotated[dict[str, int], Meta(min_length=1)], Annotated[Number, Meta(ge=1)]),
     *(Annotated[datetime.datetime, Meta(tz=True)], Annotated[bytes, Meta(max_length=3)]),
-    *(Annotated[int, Meta(extra={"a": {}})], typing.Final[int]),
+    *(Annotated[int, Meta(extra={"a": {}})], typing.Final[int], T, Whole, list[Whole]),
 ]
 
 NOT_CARRIED: list[Any] = [
     *(Plain, object, complex, range, type, type[int], pathlib.Path, ipaddress.IPv4Address),
     *(abc.Callable, abc.Iterable[int], abc.Iterator[int], typing.Hashable, collections.deque),
     *(collections.OrderedDict[str, int], collections.Counter, typing.Self, typing.NoReturn),
-    *(Mixed, Halves, Nothing, Literal[b"a"], Literal[Colour.RED], Text, 5, [int]),
+    *(Mixed, Halves, Nothing, Literal[b"a"], Literal[Colour.RED], Text, Opaque, 5, [int]),
     *(list[Plain], dict[str, Plain], Plain | None, HasPlain, Page[Plain], tuple[int, Plain]),
     *(str | bytes, str | datetime.datetime, Colour | str, Colour | Literal["a"], int | Size),
     *(uuid.UUID | str, list[int] | tuple[int, ...], list[int] | set[int], dict[str, int] | One),
@@ -204,6 +206,9 @@ class HasModel:
     model: Model
 
 
+AnyModel = typing.TypeVar("AnyModel", bound=Model)
+
+
 @pytest.mark.parametrize(
     "hint",
     [
@@ -219,6 +224,8 @@ class HasModel:
         Annotated[Model, "which"],
         Annotated[Model, Meta(description="which")],
         Model | HasModel,
+        AnyModel,
+        list[AnyModel],
     ],
     ids=str,
 )

@@ -40,8 +40,10 @@ def sealed_and_opened(
 # --- Sealing ---
 
 
-@pytest.mark.parametrize("keys", [[], [KEY]], ids=["signed", "encrypted"])
-def test_a_state_comes_back_as_it_was(keys: list[str]) -> None:
+@pytest.mark.parametrize(
+    "keys", [[], [KEY], [KEY.encode()]], ids=["signed", "encrypted", "encrypted with bytes"]
+)
+def test_a_state_comes_back_as_it_was(keys: list[str | bytes]) -> None:
     given = state(
         asked=["a"], answers={"b": msgspec.Raw(b'{"x":1}')}, state="mine", once_store_id="id"
     )

@@ -43,6 +43,45 @@ async def test_everything_is_answered_by_the_mounted_server(revision: str) -> No
 
 
 @every_revision
+async def test_arguments_of_a_resource_template_are_completed_by_the_mounted_server(
+    revision: str,
+) -> None:
+    inner = weather()
+
+    @inner.completion("weather://{city}/now", "city")
+    def cities(value: str) -> list[str]:
+        return [value + "slo"]
+
+    server = mounting(inner)
+    async with talk(lambda: server, revision) as client:
+        ref = {"type": "ref/resource", "uri": "weather://{city}/now"}
+        asked = {"ref": ref, "argument": {"name": "city", "value": "O"}}
+        done = await client.request("completion/complete", asked)
+    assert done["completion"]["values"] == ["Oslo"]
+
+
+@every_revision
+async def test_arguments_of_a_prompt_of_its_own_are_completed_by_the_outer_server(
+    revision: str,
+) -> None:
+    server = mounting(weather())
+
+    @server.prompt
+    def own(city: str) -> str:
+        return city
+
+    @server.completion("own", "city")
+    def cities(value: str) -> list[str]:
+        return [value + "wn"]
+
+    async with talk(lambda: server, revision) as client:
+        ref = {"type": "ref/prompt", "name": "own"}
+        asked = {"ref": ref, "argument": {"name": "city", "value": "o"}}
+        done = await client.request("completion/complete", asked)
+    assert done["completion"]["values"] == ["own"]
+
+
+@every_revision
 async def test_the_answer_names_the_outer_server(revision: str) -> None:
     server = mounting(weather())
     async with talk(lambda: server, revision) as client:

@@ -48,6 +48,15 @@ async def test_tools_and_prompts_get_the_prefix_and_uris_stay(revision: str) -> 
 
 
 @every_revision
+async def test_names_of_resources_and_templates_stay(revision: str) -> None:
+    server = outer_with(("w", weather()))
+    async with talk(lambda: server, revision) as client:
+        assert await client.names("resources/list", "resources") == ["today"]
+        templates = await client.names("resources/templates/list", "resourceTemplates")
+        assert templates == ["now"]
+
+
+@every_revision
 async def test_the_separator_is_what_the_program_says(revision: str) -> None:
     server = outer_with(("w", named("a")), separator=".")
     async with talk(lambda: server, revision) as client:

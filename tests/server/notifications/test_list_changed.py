@@ -323,6 +323,45 @@ async def test_a_hook_that_hangs_keeps_no_session_open(revision: str) -> None:
 
 
 @with_handshake
+async def test_a_hook_that_hangs_keeps_no_session_open_though_another_has_ended(
+    revision: str,
+) -> None:
+    server = declaring()
+    begun = asyncio.Event()
+
+    @server.hooks.outbound.on_prompt_list_changed
+    async def hangs(session: Any, params: Any) -> None:
+        begun.set()
+        await asyncio.Event().wait()
+
+    @server.hooks.outbound.on_tool_list_changed
+    async def ends(session: Any, params: Any) -> None:
+        await begun.wait()
+
+    async with talking(server, revision) as client:
+        await heard(client)
+        server.notify.prompt_list_changed()
+        server.notify.tool_list_changed()
+        assert (await client.next())["method"] == TOOLS
+
+
+@with_handshake
+async def test_nothing_is_kept_of_a_change_that_was_sent(revision: str) -> None:
+    server = declaring()
+
+    @server.hooks.outbound.on_tool_list_changed
+    async def hook(session: Any, params: Any) -> None:
+        """Watch the changes."""
+
+    async with talking(server, revision) as client:
+        await heard(client)
+        server.notify.tool_list_changed()
+        assert (await client.next())["method"] == TOOLS
+        assert await heard(client) == []
+        assert server.notify._sending == {}
+
+
+@with_handshake
 async def test_sending_middleware_is_around_what_is_told(revision: str) -> None:
     server = declaring()
     seen: list[Any] = []
@@ -337,6 +376,25 @@ async def test_sending_middleware_is_around_what_is_told(revision: str) -> None:
         server.notify.tool_list_changed()
         assert (await client.next())["method"] == TOOLS
         assert seen == [(server.sessions()[0], TOOLS)]
+
+
+@with_handshake
+async def test_a_change_that_middleware_cannot_send_is_an_error_in_the_log(
+    revision: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    server = declaring()
+
+    @server.sending_middleware
+    async def broken(ctx: Any, method: str, params: Any, call_next: Any) -> Any:
+        raise OSError("the audit log is full")
+
+    async with talking(server, revision) as client:
+        await heard(client)
+        server.notify.tool_list_changed()
+        assert await heard(client) == []
+    (logged,) = [one for one in caplog.records if one.levelno == logging.ERROR]
+    assert logged.getMessage() == "a notification could not be sent"
+    assert str(logged.exc_info[1]) == "the audit log is full"
 
 
 # --- context of the call ---

@@ -171,6 +171,23 @@ async def test_a_level_that_one_request_names_says_nothing_of_the_next(revision:
 
 
 @with_requests_alone
+async def test_a_hook_of_a_notification_can_log_to_nobody(revision: str) -> None:
+    server, logs = a_server(), asyncio.Event()
+
+    @server.hooks.on_cancelled
+    async def hook(ctx: Context, params: Any) -> None:
+        await ctx.log("alert", "a notification names no level")
+        logs.set()
+
+    async with talking(server, revision) as client:
+        await client.ask(client.speaker.request(1, "tools/list"))
+        client.send(client.speaker.cancel(5))
+        await asyncio.wait_for(logs.wait(), WAIT_S)
+        await client.ask(client.speaker.request(2, "tools/list"))
+        assert logged(client) == []
+
+
+@with_requests_alone
 @pytest.mark.parametrize("level", ["loud", "DEBUG", 5, None, ["info"]])
 async def test_a_request_that_names_an_unknown_level_has_invalid_params(
     revision: str, level: Any

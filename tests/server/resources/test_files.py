@@ -159,6 +159,12 @@ async def test_looking_for_files_is_bounded(
     assert "stopped looking" in caplog.text
 
 
+async def test_a_list_in_pages_is_whole_however_few_are_listed_without_pages(root: Path) -> None:
+    server = Server("files", page_size=1)
+    server.add_resources(FileResources(root, prefix="docs://", max_listed=1))
+    assert len(await listed(server)) == 3
+
+
 async def test_files_that_are_removed_from_the_server_are_gone(root: Path) -> None:
     server = serving(root)
     server.remove_resource_template("docs://{path*}")
@@ -333,6 +339,22 @@ async def test_a_folder_that_is_swapped_for_a_link_at_the_last_moment_is_not_fol
 
     monkeypatch.setattr(FileResources, "_locate", swap)
     assert "error" in await read(serving(root), HANDSHAKE, "docs://guide/a%20b.txt")
+
+
+async def test_a_file_that_is_swapped_for_a_pipe_at_the_last_moment_is_not_found(
+    root: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    locate = FileResources._locate
+
+    def swap(self: FileResources, path: str) -> Path | None:
+        found = locate(self, path)
+        (root / "readme.md").unlink()
+        os.mkfifo(root / "readme.md")
+        return found
+
+    monkeypatch.setattr(FileResources, "_locate", swap)
+    error = (await read(serving(root), HANDSHAKE, "docs://readme.md"))["error"]
+    assert error["code"] == mcp_wire.profile(HANDSHAKE).resource_not_found_code
 
 
 async def test_a_file_whose_name_leads_out_on_other_systems_is_not_served(root: Path) -> None:

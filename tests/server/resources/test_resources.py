@@ -395,6 +395,19 @@ def test_there_is_no_link_to_nothing() -> None:
 
 
 @every_revision
+async def test_a_hook_of_the_list_sees_each_resource(revision: str) -> None:
+    server, seen = Server("s"), list[str]()
+    server.add_resource("a://b", "text", name="b")
+
+    @server.hooks.after_list_resources
+    def see(ctx: Context, params: Any, result: Any) -> None:
+        seen.extend(resource.uri for resource in result.resources)
+
+    listed = (await asked(server, revision, "resources/list"))["result"]["resources"]
+    assert ([one["uri"] for one in listed], seen) == (["a://b"], ["a://b"])
+
+
+@every_revision
 async def test_a_hook_sees_results_of_the_newest_types(revision: str) -> None:
     server = with_template("u://{id}", lambda_of(str))
     seen: list[Any] = []

@@ -156,6 +156,16 @@ async def test_aclose_ends_every_connection(revision: str) -> None:
         assert server.sessions() == []
 
 
+async def test_aclose_ends_the_streams_of_its_apps_with_their_results() -> None:
+    server = Server("news", declare=["tools"])
+    async with asgi.surfing(server.asgi(), PER_REQUEST) as client:
+        wanted = {"notifications": {"toolsListChanged": True}}
+        opened = client.post(NEW.request(1, "subscriptions/listen", wanted))
+        assert (await opened.frame())["method"] == "notifications/subscriptions/acknowledged"
+        await asyncio.wait_for(server.aclose(), WAIT_S)
+        assert (await opened.frame())["result"]["resultType"] == "complete"
+
+
 async def test_aclose_of_a_server_that_serves_nobody_does_nothing() -> None:
     await Server("idle").aclose()
 

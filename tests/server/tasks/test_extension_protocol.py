@@ -147,6 +147,16 @@ async def test_the_wish_of_another_revision_is_ignored() -> None:
         assert (await client.call("plain", task={"ttl": 1}))["resultType"] == "complete"
 
 
+async def test_a_task_of_another_revision_takes_no_responses() -> None:
+    server, go = a_server()
+    async with conversing(server, CORE, last=False) as core, directed(server) as client:
+        id = await core.make("work")
+        ack = await client.ask("tasks/update", taskId=id, inputResponses={"key": {"roots": []}})
+        assert ack["resultType"] == "complete"
+        go.set()
+        assert await core.text(id) == "it is done"
+
+
 @pytest.mark.parametrize("method", ["tasks/list", "tasks/result"])
 async def test_what_was_asked_at_another_revision_is_not_known(method: str) -> None:
     server, _ = a_server()

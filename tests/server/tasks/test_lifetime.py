@@ -14,7 +14,7 @@ import pytest
 from mcp_gen import Context, Server, Tasks
 from mcp_gen.core.stores.tasks import MemoryTaskStore, StoredTask
 from mcp_gen.transports.memory import memory_pair
-from tests.server.tasks.raw_client import CORE, conversing, until
+from tests.server.tasks.raw_client import CORE, conversing, directed, until
 from tests.support.peers.raw import talking
 
 INVALID_PARAMS = -32602
@@ -280,6 +280,21 @@ async def test_a_task_that_runs_in_another_process_is_waited_for() -> None:
         assert await other.status(id) == "working"
         go.set()
         assert (await other.answer(result))["content"][0]["text"] == "it is done"
+
+
+async def test_who_answers_a_task_that_runs_in_another_process_is_told_to_go_there() -> None:
+    store = MemoryTaskStore()
+    here, there = (Server("tasks", tasks=Tasks(grace_s=0, store=store)) for _ in range(2))
+    go = waiting(here)
+    waiting(there)
+    async with directed(here) as client, directed(there) as other:
+        id = await client.begin("work")
+        refused = await other.ask("tasks/update", taskId=id, inputResponses={})
+        assert "the task runs in another process" in refused["message"]
+        go.set()
+        await client.standing(id, "completed")
+        ack = await other.ask("tasks/update", taskId=id, inputResponses={})
+        assert ack["resultType"] == "complete"
 
 
 class FarStore(MemoryTaskStore):

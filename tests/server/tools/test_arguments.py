@@ -267,6 +267,31 @@ async def test_a_pydantic_field_as_default_is_what_it_says() -> None:
     assert texts(await call(with_tool(f))) == ["3"]
 
 
+async def test_a_pydantic_field_as_default_may_require_its_argument() -> None:
+    field: Any = pydantic.Field(ge=1)
+
+    def f(a: int = field) -> int:
+        return a
+
+    schema = await schema_of(f)
+    assert (schema["properties"], schema["required"]) == (
+        {"a": {"type": "integer", "minimum": 1}},
+        ["a"],
+    )
+    assert (await call(with_tool(f))).is_error
+
+
+async def test_a_pydantic_field_as_default_may_make_its_default_for_each_call() -> None:
+    field: Any = pydantic.Field(default_factory=lambda: [3])
+
+    def f(a: list[int] = field) -> int:
+        a.append(4)
+        return len(a)
+
+    tool = with_tool(f)
+    assert [texts(await call(tool)) for _ in range(2)] == [["2"], ["2"]]
+
+
 async def test_definitions_of_msgspec_and_of_pydantic_keep_apart() -> None:
     @dataclass
     class Order:

@@ -171,3 +171,34 @@ async def test_an_error_without_words_is_named(revision: str) -> None:
         raise ZeroDivisionError
 
     assert texts(await call(with_tool(f), revision)) == ["ZeroDivisionError"]
+
+
+# --- bounds of what is sent ---
+
+
+@pytest.mark.parametrize("priority", [-1, 2])
+@every_revision
+async def test_content_that_breaks_a_bound_is_not_sent(
+    revision: str, priority: float, caplog: pytest.LogCaptureFixture
+) -> None:
+    def tell() -> latest.CallToolResult:
+        annotations = latest.Annotations(priority=priority)
+        return latest.CallToolResult(
+            content=[latest.TextContent(text="t", annotations=annotations)]
+        )
+
+    with pytest.raises(McpError) as caught:
+        await call(with_tool(tell), revision)
+    assert caught.value.code == -32603
+    assert "$.content[0].annotations.priority" in caplog.text
+    assert "priority" not in caught.value.message
+
+
+@every_revision
+async def test_a_block_that_breaks_a_bound_is_not_sent(revision: str) -> None:
+    def tell() -> latest.TextContent:
+        return latest.TextContent(text="t", annotations=latest.Annotations(priority=2))
+
+    with pytest.raises(McpError) as caught:
+        await call(with_tool(tell), revision)
+    assert caught.value.code == -32603

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from mcp_gen import Context, RequestTimeout, Server
+from mcp_gen import Context, RequestTimeout, Server, SessionLost
 from tests.support.frames import encoded, with_handshake
 from tests.support.peers.raw import WAIT_S, RawClient, talking
 
@@ -88,6 +88,18 @@ async def test_an_answer_that_comes_after_its_cancellation_is_ignored(revision: 
         client.send(pong(asked))
         await serves(client, "after")
         assert client.came == []
+
+
+@with_handshake
+async def test_what_a_client_is_asked_when_it_hangs_up_is_lost_at_once(revision: str) -> None:
+    asks = Asks()
+    async with talking(asks.server, revision) as client:
+        client.send(client.speaker.call(1, "ask"))
+        assert (await client.next())["method"] == "ping"
+        await client.transport.aclose()
+        await asyncio.wait_for(asks.ended.wait(), WAIT_S)
+    assert isinstance(asks.failed, SessionLost)
+    assert str(asks.failed) == "the client hung up"
 
 
 @with_handshake

@@ -570,6 +570,24 @@ async def test_without_sessions_the_revision_is_the_one_in_the_header(revision: 
     assert seen == [revision, "2025-03-26"]
 
 
+@with_sessions
+@pytest.mark.parametrize(
+    ("method", "expected"),
+    [
+        ("no/such", (200, -32601)),
+        ("tools/call", (200, -32602)),
+        # Before its handshake a client is not known: the POST itself is at fault.
+        ("initialize", (400, -32602)),
+    ],
+)
+async def test_without_sessions_an_error_has_the_status_of_its_kind(
+    revision: str, method: str, expected: tuple[int, int]
+) -> None:
+    speaker, app = Speaker(revision), Talker().server.asgi(stateless=True)
+    reply = await request(app, speaker.request(1, method, {}), {VERSION: revision})
+    assert (reply.status, reply.json["error"]["code"]) == expected
+
+
 @pytest.mark.parametrize("method", ["GET", "DELETE"])
 async def test_without_sessions_there_is_nothing_but_posts(method: str) -> None:
     reply = await request(Talker().server.asgi(stateless=True), method=method)

@@ -57,6 +57,8 @@ CONVERSATIONS: dict[str, list[str | SamplingMessage]] = {
     "another's result": [asks(use("a")), gives(result("b"))],
     "result of nothing": [gives(result("a"))],
     "result twice": [asks(use("a")), gives(result("a"), result("a"))],
+    "result of the assistant": [asks(use("a")), asks(result("a"))],
+    "use of the user": [gives(use("a")), gives(result("a"))],
     "results in two messages": [
         asks(use("a"), use("b")),
         gives(result("a")),

@@ -7,9 +7,10 @@ from pathlib import Path
 import pytest
 
 from codegen.emit.changelog import changelog
-from tests.codegen.test_changes import AFTER, BEFORE
+from tests.codegen.changes.test_changes import AFTER, BEFORE
 from tests.codegen.tiny import CAPABILITY, STRING, checkout, struct
 
+FILLED = '[[filled]]\npath = "EchoResult/size"\nby = "schema/overlay.toml"\nreason = "a test"\n'
 LARGE = struct(text=STRING, size={"type": "integer"})
 
 
@@ -19,8 +20,9 @@ def _pages(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> dict[str, str]:
     from codegen.__main__ import generate
 
     monkeypatch.setattr("codegen.emit.package.models", lambda *_: "")
-    checkout(tmp_path, overlay=CAPABILITY, revision=BEFORE)
-    made = generate(checkout(tmp_path, {"EchoResult": LARGE}, revision=AFTER))
+    checkout(tmp_path, revision=BEFORE)
+    overlay = CAPABILITY + FILLED
+    made = generate(checkout(tmp_path, {"EchoResult": LARGE}, overlay=overlay, revision=AFTER))
     return {path.as_posix(): text for path, text in made.reference.items()}
 
 

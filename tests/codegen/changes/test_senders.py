@@ -7,10 +7,11 @@ from typing import Any
 
 import pytest
 
-from tests.codegen.test_changes import AFTER, BEFORE, Definitions, module
+from tests.codegen.changes.test_changes import AFTER, BEFORE, Definitions, module
 from tests.codegen.tiny import CAPABILITY, STRING, const, ref, struct, union
 
-SMALL, LARGE = struct(text=STRING), struct(text=STRING, size={"type": "integer"})
+SMALL = struct(text=STRING)
+LARGE = {**struct(text=STRING, size={"type": "integer"}), "required": ["text"]}
 ID = {"type": ["string", "integer"]}
 
 
@@ -33,7 +34,7 @@ def sent_by(folder: Path, holders: Definitions, overlay: str = CAPABILITY) -> An
     """Return who sends `Box`, if these definitions hold one."""
     before, after = {"Box": SMALL, **holders}, {"Box": LARGE, **holders}
     found = change(folder, before, after, "Box.size", overlay)
-    assert found.kind == "required field added"
+    assert found.kind == "optional field added"
     return found.sent_by
 
 

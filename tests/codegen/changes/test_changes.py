@@ -244,6 +244,11 @@ def test_the_mirror_of_a_mirror_is_the_kind_itself() -> None:
 # --- relations of types ---
 
 OLD_BOX = {"Box": TEXT}
+MAP_OF_INTEGERS = {**ANY_OBJECT, "additionalProperties": INTEGER}
+
+
+def list_of(items: Any) -> Any:
+    return {"type": "array", "items": items}
 
 
 @pytest.mark.parametrize(
@@ -259,6 +264,20 @@ OLD_BOX = {"Box": TEXT}
         ({"type": "array", "items": INTEGER}, {"type": "array", "items": {}}, "widened"),
         ({"type": "array", "items": INTEGER}, INTEGER, "changed"),
         (INTEGER, {"anyOf": [INTEGER, {"type": "array", "items": INTEGER}]}, "widened"),
+        (INTEGER, {"type": "number"}, "widened"),
+        (INTEGER, STRING, "changed"),
+        (const("a"), INTEGER, "changed"),
+        (enum("a", "b"), {"type": ["string", "integer"]}, "widened"),
+        ({"type": ["string", "integer"]}, INTEGER, "narrowed"),
+        ({"type": ["integer", "boolean"]}, {"type": ["number", "boolean"]}, "widened"),
+        ({"anyOf": [INTEGER, {"type": "number"}]}, {"type": "number"}, None),
+        (list_of(enum("a", "b")), list_of(enum("a", "b", "c")), "widened"),
+        (list_of(enum("a", "b")), list_of(STRING), "widened"),
+        (MAP_OF_INTEGERS, {**ANY_OBJECT, "additionalProperties": {"type": "number"}}, "widened"),
+        (MAP_OF_INTEGERS, {**ANY_OBJECT, "additionalProperties": STRING}, "changed"),
+        (ref("Box"), MAP_OF_INTEGERS, "changed"),
+        (ref("Other"), MAP_OF_INTEGERS, "widened"),
+        (ref("Box"), {"type": "array", "items": STRING}, "changed"),
         (ref("Box"), ANY_OBJECT, "widened"),
         (ANY_OBJECT, ref("Box"), "narrowed"),
         (ref("Box"), ref("Same"), None),
