@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import difflib
-import random
-from collections import defaultdict
+import hashlib
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -101,18 +101,28 @@ def choose(places: Sequence[Place], count: int, seed: int, root: Path) -> list[P
     """Return `count` places by a seed, spread over the packages by their numbers of places.
 
     A package has `MIN_PER_PACKAGE` places at least, if there are as many and `count` allows. With
-    the same seed, a greater count adds places and keeps those of a smaller one.
+    the same seed, a greater count adds places and keeps those of a smaller one. A place keeps its
+    rank as long as its line stays the same: changes elsewhere do not bring other faults.
     """
     by_package: dict[str, list[Place]] = defaultdict(list)
     for place in places:
         by_package[place.package].append(place)
     chosen: list[Place] = []
     for package, number in _shares({k: len(v) for k, v in by_package.items()}, count).items():
-        drawn = by_package[package][:]
-        random.Random(f"{seed} {package}").shuffle(drawn)
-        chosen += _valid(drawn, number, root)
-    random.Random(f"{seed}").shuffle(chosen)
-    return chosen
+        chosen += _valid(_ranked(by_package[package], seed), number, root)
+    return _ranked(chosen, seed)
+
+
+def _ranked(places: Iterable[Place], seed: int) -> list[Place]:
+    """Return places in an order by the seed and what each one says, not by where it is."""
+    alike: Counter[tuple[str, str, int, str]] = Counter()
+    ranks: list[tuple[bytes, Place]] = []
+    for place in places:
+        said = place.path, place.text, place.at, place.change.what
+        alike[said] += 1
+        rank = hashlib.sha256(f"{seed} {said} {alike[said]}".encode()).digest()
+        ranks.append((rank, place))
+    return [place for _, place in sorted(ranks, key=lambda one: one[0])]
 
 
 def _shares(sizes: dict[str, int], count: int) -> dict[str, int]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from dataclasses import replace
 from functools import cache
 from pathlib import Path
 
@@ -59,3 +60,15 @@ def test_a_diff_shows_one_place() -> None:
     lines = diff(place, ROOT).splitlines()
     assert lines[0] == "--- a/mcp_gen/core/revisions.py"
     assert sum(line[0] == "+" for line in lines) == 2
+
+
+def test_a_change_elsewhere_keeps_the_places_of_a_seed() -> None:
+    moved = [
+        replace(place, text=f"{place.text} ")
+        if place.path == "mcp_gen/core/errors.py"
+        else place
+        for place in every()
+    ]
+    kept = {place.id for place in choose(moved, 150, 7, ROOT)}
+    before = {place.id for place in choose(every(), 150, 7, ROOT)}
+    assert len(kept & before) >= 145
