@@ -20,17 +20,34 @@ def _exactly(*values: object) -> PlainValidator:
 """Validator of listed values where one is equal to a boolean in Python, and not in JSON."""
 
 BY_TAG = """
+import pydantic
 from pydantic import Discriminator, Tag
+from pydantic_core import core_schema
 
-def _by_tag(*keys: str) -> Discriminator:
-    def tag(value: object) -> str | None:
-        is_object = isinstance(value, dict)
-        found = (value.get(key) if is_object else getattr(value, key, None) for key in keys)
-        return next((repr(one) for one in found if one is not None), None)
+class _ByTag:
+    def __init__(self, wire: str, name: str) -> None:
+        self._wire = wire
+        self._name = name
 
-    return Discriminator(tag)
+    def __get_pydantic_core_schema__(
+        self, source: object, handler: pydantic.GetCoreSchemaHandler
+    ) -> core_schema.CoreSchema:
+        def told(*keys: str) -> core_schema.CoreSchema:
+            def tag(value: object) -> str | None:
+                is_object = isinstance(value, dict)
+                found = (value.get(key) if is_object else getattr(value, key, None) for key in keys)
+                return next((repr(one) for one in found if one is not None), None)
+
+            return Discriminator(tag).__get_pydantic_core_schema__(source, handler)
+
+        return core_schema.json_or_python_schema(
+            json_schema=told(self._wire), python_schema=told(self._wire, self._name)
+        )
 """
-"""Discriminator of a union whose tag is an integer, or which has other arms too."""
+"""Discriminator of a union whose tag is an integer, or which has other arms too.
+
+JSON text has the tag under its wire name alone; other values may have it as an attribute.
+"""
 
 
 class Exact(ast.NodeTransformer):
@@ -79,7 +96,7 @@ def is_plain(alias: ir.Alias, revision: ir.Revision) -> bool:
 
 
 def needs_tag(alias: ir.Alias, revision: ir.Revision) -> bool:
-    """Return True if `_by_tag` tells the arms of an alias apart."""
+    """Return True if `_ByTag` tells the arms of an alias apart."""
     told_otherwise = alias.strategy != "tag" or not is_union(alias) or alias.keeps_unknown
     return not told_otherwise and not is_plain(alias, revision)
 
@@ -92,7 +109,7 @@ def by_tag(alias: ir.Alias, attribute: str, revision: ir.Revision) -> tuple[str,
         for one in _structs(alias.type, revision)
         if one.tag
     )
-    found = f"_by_tag({literal(tag.wire)}, {literal(attribute)})"
+    found = f"_ByTag({literal(tag.wire)}, {literal(attribute)})"
     others = [annotation(one) for one in _without_structs(alias.type, revision)]
     return f"Annotated[typing.Union[{arms}], {found}]", others
 

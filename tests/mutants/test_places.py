@@ -64,9 +64,7 @@ def test_a_diff_shows_one_place() -> None:
 
 def test_a_change_elsewhere_keeps_the_places_of_a_seed() -> None:
     moved = [
-        replace(place, text=f"{place.text} ")
-        if place.path == "mcp_gen/core/errors.py"
-        else place
+        replace(place, text=f"{place.text} ") if place.path == "mcp_gen/core/errors.py" else place
         for place in every()
     ]
     kept = {place.id for place in choose(moved, 150, 7, ROOT)}

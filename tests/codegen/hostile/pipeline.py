@@ -78,12 +78,9 @@ class Surfaces:
 
     def validates(self, name: str, data: bytes) -> bool:
         """Return True if the pydantic model takes the JSON."""
-        kind = getattr(self.models, name)
-        strict = pydantic.ConfigDict(strict=True)
-        has_config = hasattr(kind, "model_config")
-        adapter = pydantic.TypeAdapter[Any](kind, config=None if has_config else strict)
+        adapter = pydantic.TypeAdapter[Any](getattr(self.models, name))
         try:
-            adapter.validate_json(data)
+            adapter.validate_json(data, by_alias=True, by_name=False)
         except pydantic.ValidationError:
             return False
         return True
