@@ -52,6 +52,18 @@ def test_a_byte_order_mark_is_left_out_at_the_beginning_of_a_stream_alone() -> N
     assert found == [[], [Event("message", b"a")], []]
 
 
+@pytest.mark.parametrize("size", [1, 2])
+def test_a_byte_order_mark_in_pieces_is_left_out_too(size: int) -> None:
+    found, _ = read(MARK + b"data: a\n\n", size)
+    assert found == [Event("message", b"a")]
+
+
+@pytest.mark.parametrize("size", [1, 2, 10])
+def test_a_stream_that_begins_like_a_byte_order_mark_is_read_whole(size: int) -> None:
+    found, _ = read(MARK[:2] + b"\ndata: a\n\n", size)
+    assert found == [Event("message", b"a")]
+
+
 def test_what_is_written_here_is_read_here() -> None:
     stream = b"".join(
         (

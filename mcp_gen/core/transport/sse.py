@@ -20,6 +20,8 @@ __all__ = [
     "typed_event",
 ]
 
+_BYTE_ORDER_MARK = b"\xef\xbb\xbf"
+
 COMMENT = b":\n\n"
 """An empty SSE comment, used as heartbeat. Parsers skip it."""
 
@@ -73,11 +75,12 @@ class EventReader:
         max_event_bytes: Maximum size of an event, in bytes.
     """
 
-    __slots__ = ("_data", "_max", "_name", "_next_id", "_parts", "_size", "_skip_lf", "_started")
+    __slots__ = ("_data", "_head", "_max", "_name", "_next_id", "_parts", "_size", "_skip_lf")
 
     def __init__(self, max_event_bytes: int) -> None:
         self._max = max_event_bytes
-        self._started = False
+        self._head: bytes | None = b""
+        """The first bytes, while they may still be a byte order mark; None once that is decided."""
         self._skip_lf = False
         self._parts: list[bytes] = []
         """The parts of the current line, which has no end yet."""
@@ -96,9 +99,13 @@ class EventReader:
         Raises:
             TransportError: An event is too large.
         """
-        if not self._started and chunk:
-            self._started = True
-            chunk = chunk.removeprefix(b"\xef\xbb\xbf")
+        if self._head is not None:
+            chunk = self._head + chunk
+            if len(chunk) < len(_BYTE_ORDER_MARK) and _BYTE_ORDER_MARK.startswith(chunk):
+                self._head = chunk  # The mark may be split between chunks.
+                return []
+            self._head = None
+            chunk = chunk.removeprefix(_BYTE_ORDER_MARK)
         if self._skip_lf and chunk:
             self._skip_lf = False
             chunk = chunk.removeprefix(b"\n")
