@@ -9,8 +9,8 @@ import pytest
 
 import mcp_wire
 from mcp_gen import UsageError
-from mcp_gen.core.projection import bounds
-from mcp_gen.core.projection.bounds import broken_bounds, check_bounds
+from mcp_gen.core import bounds
+from mcp_gen.core.bounds import broken_bounds, check_bounds
 from mcp_gen.core.projection.closed import violations
 from mcp_wire import latest
 from tests.support.frames import every_revision

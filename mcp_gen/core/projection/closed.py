@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from mcp_gen.core.projection.bounds import broken_bounds
+from mcp_gen.core.bounds import broken_bounds
 from mcp_wire import encode
 from mcp_wire.base import decode_strictly
 

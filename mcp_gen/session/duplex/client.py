@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from msgspec import DecodeError
 
 from mcp_gen.core import envelope
+from mcp_gen.core.bounds import check_bounds
 from mcp_gen.core.errors import (
     InvalidParams,
     McpError,
@@ -20,7 +21,6 @@ from mcp_gen.core.errors import (
     SessionLost,
     TransportError,
 )
-from mcp_gen.core.projection.bounds import check_bounds
 from mcp_gen.core.projection.closed import ClosedViolation, violations
 from mcp_gen.core.projection.project import restate
 from mcp_gen.core.protocol_state import MessageRejected, ResponseReceived

@@ -17,6 +17,7 @@ from msgspec import Raw
 
 import mcp_wire
 from mcp_gen.core import envelope
+from mcp_gen.core.bounds import check_bounds
 from mcp_gen.core.error_groups import primary_error
 from mcp_gen.core.errors import (
     InvalidParams,
@@ -27,7 +28,6 @@ from mcp_gen.core.errors import (
 )
 from mcp_gen.core.extensions.extensions import CLIENT, Extensions, declared, missing
 from mcp_gen.core.loose_json import read_meta
-from mcp_gen.core.projection.bounds import check_bounds
 from mcp_gen.core.projection.project import restate
 from mcp_gen.core.revisions import find_revision, per_request, with_handshake
 from mcp_gen.core.text_encoding import long_text_field, pre_encode_texts
@@ -395,9 +395,9 @@ class Kernel(Generic[C]):
                 self._check_arm(call, kind)
             else:
                 result = restate(result, caller.profile.revision).value
-        check_bounds(result)
         if binding.identity:
             result = binding.with_identity(result)
+        check_bounds(result)
         field = long_text_field(result.__class__)
         if field:
             result = pre_encode_texts(result, field)

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 import msgspec
 
+from mcp_gen.core.bounds import check_bounds
 from mcp_gen.core.errors import InvalidResult, ProtocolError, UsageError
-from mcp_gen.core.projection.bounds import check_bounds
 from mcp_gen.core.projection.project import restate
 from mcp_gen.session.messages.middleware import wrap
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator
 from functools import cache
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, NoReturn
 
 import msgspec
 
@@ -45,10 +45,28 @@ def check_bounds(value: Any) -> None:
     Raises:
         UsageError: It breaks a bound; the message has its path.
     """
-    if not _fields_of(value.__class__):
-        return
-    for path, what in broken_bounds(value, "$"):
-        raise UsageError(f"{value.__class__.__name__} cannot be sent: {what} - at `{path}`")
+    # In one function, without paths: nearly every tool result has fields with bounds.
+    pending = [value]
+    for one in pending:
+        kind: Any = one.__class__
+        if kind is list:
+            pending += one
+        elif kind is dict:
+            pending += one.values()
+        else:
+            for name, _, bounds, leads_further in _fields_of(kind):
+                inner = getattr(one, name)
+                if inner is None or inner is msgspec.UNSET:
+                    continue
+                if leads_further:
+                    pending.append(inner)
+                if bounds and any(True for _ in _broken_of(inner, bounds, "")):
+                    _refuse(value)
+
+
+def _refuse(value: Any) -> NoReturn:
+    path, what = next(broken_bounds(value, "$"))
+    raise UsageError(f"{value.__class__.__name__} cannot be sent: {what} - at `{path}`")
 
 
 def broken_bounds(value: Any, path: str) -> Iterator[tuple[str, str]]:
@@ -70,10 +88,14 @@ def broken_bounds(value: Any, path: str) -> Iterator[tuple[str, str]]:
             inner = getattr(value, name)
             if inner is None or inner is msgspec.UNSET:
                 continue
-            for bound in bounds:
-                yield from _broken(inner, bound.steps, bound, f"{path}.{wire}")
+            yield from _broken_of(inner, bounds, f"{path}.{wire}")
             if leads_further:
                 yield from broken_bounds(inner, f"{path}.{wire}")
+
+
+def _broken_of(value: Any, bounds: tuple[_Bound, ...], path: str) -> Iterator[tuple[str, str]]:
+    for bound in bounds:
+        yield from _broken(value, bound.steps, bound, path)
 
 
 def _broken(
