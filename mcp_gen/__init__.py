@@ -41,6 +41,7 @@ if TYPE_CHECKING:
         UrlElicitationRequired,
         UsageError,
     )
+    from mcp_gen.core.peer_limits import PeerLimits
     from mcp_gen.core.projection.project import Loss, Projected, project
     from mcp_gen.manager.config import ServerConfig
     from mcp_gen.manager.events import ManagerEvent, Reconnect
@@ -88,6 +89,7 @@ __all__ = [
     "MethodNotFound",
     "MissingCapability",
     "ParseError",
+    "PeerLimits",
     "Projected",
     "ProjectionError",
     "ProtocolError",
@@ -137,6 +139,7 @@ _HOMES = {
     "Loss": "mcp_gen.core.projection.project",
     "ManagerEvent": "mcp_gen.manager.events",
     "Media": "mcp_gen.client.tools.result_content",
+    "PeerLimits": "mcp_gen.core.peer_limits",
     "Projected": "mcp_gen.core.projection.project",
     "Reconnect": "mcp_gen.manager.events",
     "Violation": "mcp_gen.client.callbacks.violations",

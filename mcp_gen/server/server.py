@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias, TypeVar
 
 import mcp_wire
 from mcp_gen.core.extensions.extensions import ExtensionArg
+from mcp_gen.core.peer_limits import PeerLimits
 from mcp_gen.core.revisions import select
 from mcp_gen.server.api.lists import ListsApi
 from mcp_gen.server.api.prompts import CompletionsApi
@@ -120,6 +121,8 @@ class Server(ToolsApi, ResourcesApi, CompletionsApi, ListsApi):
         keep_alive_timeout_s: Seconds that a client has to answer a ping before its session ends.
         max_progress_per_s: Most progress notifications per second of one request; the one that
             reaches `total` is always sent. None for no limit.
+        peer_limits: Limits on what one client can cause: the size of requests in values, the number
+            of subscriptions. See `PeerLimits` for the defaults.
         request_state_keys: Secrets of at least 16 bytes that protect the `requestState` of multi
             round-trip requests. The first key seals, every key opens. Processes that serve the
             same clients need the same keys. Without keys, this process makes a random one.
@@ -154,6 +157,7 @@ class Server(ToolsApi, ResourcesApi, CompletionsApi, ListsApi):
         keep_alive_s: float | None = None,
         keep_alive_timeout_s: float = 20.0,
         max_progress_per_s: float | None = 100.0,
+        peer_limits: PeerLimits = PeerLimits(),  # noqa: B008  # it is frozen
         request_state_keys: Sequence[str | bytes] = (),
         request_state_ttl_s: float = 600.0,
         max_rounds: int = 32,
@@ -184,6 +188,7 @@ class Server(ToolsApi, ResourcesApi, CompletionsApi, ListsApi):
                 keep_alive_s=keep_alive_s,
                 keep_alive_timeout_s=keep_alive_timeout_s,
                 max_progress_per_s=max_progress_per_s,
+                peer=peer_limits,
             ),
         )
         self.notify = Notifier(kernel)

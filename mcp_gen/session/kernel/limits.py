@@ -12,6 +12,7 @@ from typing import Any
 from msgspec import Struct
 
 from mcp_gen.core.errors import InvalidRequest, RequestTimeout, UsageError
+from mcp_gen.core.peer_limits import PeerLimits
 
 __all__ = ["Limits", "OpenRequests", "time_limit"]
 
@@ -28,6 +29,7 @@ class Limits(Struct, frozen=True, kw_only=True):
             sends no pings.
         keep_alive_timeout_s: Seconds to wait for the response to a ping before the session ends.
         max_progress_per_s: Progress notifications per second and request, and the size of a burst.
+        peer: Limits on what one client can cause.
 
     Raises:
         UsageError: a limit is not above 0.
@@ -38,9 +40,10 @@ class Limits(Struct, frozen=True, kw_only=True):
     keep_alive_s: float | None = None
     keep_alive_timeout_s: float = 20.0
     max_progress_per_s: float | None = 100.0
+    peer: PeerLimits = PeerLimits()
 
     def __post_init__(self) -> None:
-        for name in self.__struct_fields__:
+        for name in self.__struct_fields__[:-1]:
             limit: float | None = getattr(self, name)
             if limit is not None and not limit > 0:
                 raise UsageError(f"{name}={limit}: expected more than 0, or None for no limit")

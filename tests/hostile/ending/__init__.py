@@ -1,0 +1,1 @@
+"""Ending well: signals, grace, and what a peer that dies leaves behind."""

@@ -1,0 +1,1 @@
+"""Who may: addresses, secrets, environments, paths and error texts."""

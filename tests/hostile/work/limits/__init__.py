@@ -1,0 +1,1 @@
+"""The limits, one module per area: each has a list `LIMITS`."""
