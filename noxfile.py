@@ -133,12 +133,13 @@ def tests_newest(session: nox.Session) -> None:
 
 @nox.session
 def soak(session: nox.Session) -> None:
-    """Run soak tests: sessions for 30 s, HTTP for 10 minutes, a manager for 1 minute.
+    """Run soak tests: sessions for 30 s, HTTP and kills for 10 minutes, a manager for 1 minute.
 
     `-- http --seconds 30` runs one of them, or for a shorter time.
     """
     install(session, "test", project=True)
-    for words in [session.posargs] if session.posargs else [["memory"], ["http"], ["manager"]]:
+    kinds = ["memory", "http", "manager", "kills"]
+    for words in [session.posargs] if session.posargs else [[kind] for kind in kinds]:
         session.run("python", "-m", "tests.soak", *words)
 
 

@@ -1,4 +1,4 @@
-"""`python -m tests.soak [memory|http|manager] --seconds N`: see `nox -s soak`."""
+"""`python -m tests.soak [memory|http|manager|kills] --seconds N`: see `nox -s soak`."""
 
 from __future__ import annotations
 
@@ -12,15 +12,18 @@ from contextlib import nullcontext
 
 from rich.console import Console
 
-from tests.soak import http, manager, memory
+from tests.soak import http, kills, manager, memory
 
 LINE_EVERY_S = 10.0
 
 
 def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m tests.soak", description=__doc__)
-    parser.add_argument("kind", nargs="?", choices=["memory", "http", "manager"], default="memory")
-    parser.add_argument("--seconds", type=float, help="how long; 30, over HTTP 600, manager 60")
+    kinds = ["memory", "http", "manager", "kills"]
+    parser.add_argument("kind", nargs="?", choices=kinds, default="memory")
+    parser.add_argument(
+        "--seconds", type=float, help="how long; 30, over HTTP 600, manager 60, kills 600"
+    )
     parser.add_argument("--sessions", type=int, default=200, help="at once, in memory")
     parser.add_argument("--clients", type=int, default=32, help="at once, over HTTP")
     parser.add_argument("--seed", type=int, help="what chance is made of")
@@ -31,6 +34,8 @@ def main() -> int:
     seed = random.randrange(10**6) if asked.seed is None else asked.seed
     if asked.kind == "manager":
         return manager.run(asked.seconds or 60.0, seed, as_json=asked.json)
+    if asked.kind == "kills":
+        return kills.run(kills.Plan(seed, asked.seconds or 600.0), as_json=asked.json)
     return over_http(http.Plan.of(seed, asked.seconds or 600.0, asked.clients), as_json=asked.json)
 
 
