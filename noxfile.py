@@ -20,7 +20,7 @@ COMPILED = str(Path(".nox/compiled").resolve())
 NEWEST_PYTHON = nox.project.python_versions(PYPROJECT)[-1]
 """Newest Python that the classifiers name."""
 
-NIGHTLY = ("verify", "tests_newest", "tests_full", "soak", "bench", "mutants")
+NIGHTLY = ("verify", "tests_newest", "tests_full", "soak", "attack", "bench", "mutants")
 """Sessions that take too long for each change."""
 
 
@@ -141,6 +141,16 @@ def soak(session: nox.Session) -> None:
     kinds = ["memory", "http", "manager", "kills"]
     for words in [session.posargs] if session.posargs else [[kind] for kind in kinds]:
         session.run("python", "-m", "tests.soak", *words)
+
+
+@nox.session
+def attack(session: nox.Session) -> None:
+    """Attack a running server and a running client, and measure what others feel: `-- --help`.
+
+    `-- --smoke` makes each attack once and shows the figures, without limits of time.
+    """
+    install(session, "test", project=True)
+    session.run("python", "-m", "tests.attack", *session.posargs)
 
 
 @nox.session

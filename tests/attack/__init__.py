@@ -1,0 +1,1 @@
+"""Attacks on a running server and on a running client, and what others feel meanwhile."""

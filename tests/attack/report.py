@@ -1,0 +1,105 @@
+"""Report of the attacks: one row each, with the limits that nightly runs hold."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+import msgspec
+from rich.table import Table
+
+from tests.attack.attacks import Outcome
+from tests.attack.measure import Felt
+
+__all__ = ["P99_MS", "SLOWEST_MS", "Row", "json_of", "table_of"]
+
+SLOWEST_MS = 100.0
+"""The slowest call of another client."""
+P99_MS = 20.0
+"""The time within which 99 of 100 calls of another client end."""
+
+
+_OURS = re.compile(r"Traceback|never awaited|Task exception|Task was destroyed")
+"""What no log must say, whatever a peer sends."""
+
+
+@dataclass
+class Row:
+    """One attack, and what another client felt meanwhile."""
+
+    on: str
+    name: str
+    times: int = 0
+    answers: dict[str, int] = field(default_factory=dict[str, int])
+    calls: int = 0
+    p99_ms: float = 0.0
+    slowest_ms: float = 0.0
+    peak_mb: float = 0.0
+    """Memory at its peak beyond that before the attack."""
+    log_lines: int = 0
+    log_bytes: int = 0
+    wrong: list[str] = field(default_factory=list[str])
+
+    def take(self, said: bytes) -> None:
+        """Take the outcome that an attacking process has printed."""
+        try:
+            outcome = msgspec.json.decode(said, type=Outcome)
+        except msgspec.DecodeError:
+            self.wrong.append("the attack did not come to an end")
+            return
+        self.times = outcome.answers.pop("times", 0)
+        self.answers = dict(outcome.answers)
+        self.wrong += outcome.wrong[:5]
+
+    def felt(self, felt: Felt) -> None:
+        """Take the times of another client."""
+        self.calls, self.p99_ms, self.slowest_ms = len(felt.times_ms), felt.p99_ms, felt.slowest_ms
+        self.wrong += felt.wrong[:5]
+
+    def logged(self, lines: Sequence[str]) -> None:
+        """Take the lines of the log; what is a failure of ours is wrong."""
+        self.log_lines, self.log_bytes = len(lines), sum(map(len, lines))
+        self.wrong += [line for line in lines if _OURS.search(line)][:5]
+
+    def slow(self) -> list[str]:
+        """Return what another client felt beyond the limits."""
+        found: list[str] = []
+        if self.slowest_ms > SLOWEST_MS:
+            found.append(f"the slowest call took {self.slowest_ms:.0f} ms")
+        if self.p99_ms > P99_MS:
+            found.append(f"one call of 100 took over {self.p99_ms:.0f} ms")
+        return found
+
+
+def table_of(rows: Sequence[Row]) -> Table:
+    """Return the report as a table."""
+    table = Table(title="what another client feels, in ms", title_justify="left")
+    for name in (
+        "on",
+        "attack",
+        "times",
+        "answers",
+        "calls",
+        "p99",
+        "slowest",
+        "MB",
+        "log",
+        "wrong",
+    ):
+        table.add_column(name, justify="left" if name in ("on", "attack", "answers") else "right")
+    for row in rows:
+        answers = ", ".join(f"{count:,} of {what}" for what, count in sorted(row.answers.items()))
+        table.add_row(
+            *(row.on, row.name, answers, f"{row.times:,}", f"{row.calls:,}"),
+            *(f"{row.p99_ms:.1f}", f"{row.slowest_ms:.1f}", f"{row.peak_mb:.0f}"),
+            f"{row.log_lines} ({row.log_bytes:,} B)",
+            str(len(row.wrong) + len(row.slow()) or ""),
+        )
+    return table
+
+
+def json_of(rows: Sequence[Row]) -> list[dict[str, Any]]:
+    """Return the report as JSON."""
+    return [{**asdict(row), "slow": row.slow()} for row in rows]
