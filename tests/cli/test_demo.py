@@ -143,25 +143,34 @@ def test_a_server_that_ends_at_once_is_bad_and_says_its_exit_status(tmp_path: Pa
 ONE_REVISION = mcp_wire.REVISIONS[1]
 
 
-@pytest.fixture(scope="module")
-def without_the_tool(tmp_path_factory: pytest.TempPathFactory) -> Ran:
-    """Return the rows of a server without the tool, of which there is one."""
-    script = tmp_path_factory.mktemp("demo") / "server.py"
+def demo_of(tool: str, folder: Path) -> Ran:
+    """Return the row of a server with this tool, of which there is one."""
+    script = folder / "server.py"
     script.write_text(
         "from mcp_gen import Server\n"
         "server = Server('other')\n"
         "@server.tool\n"
-        "def subtract(a: int, b: int) -> int:\n"
+        f"def {tool}(a: int, b: int) -> int:\n"
         "    return a - b\n"
         "server.run()\n"
     )
     return mcp_gen("demo", str(script), "--json", "--revision", ONE_REVISION)
 
 
+@pytest.fixture(scope="module")
+def without_the_tool(tmp_path_factory: pytest.TempPathFactory) -> Ran:
+    return demo_of("subtract", tmp_path_factory.mktemp("demo"))
+
+
 def test_a_server_without_the_tool_is_bad_and_says_which_it_has(without_the_tool: Ran) -> None:
     assert without_the_tool.status == 1
     (row,) = without_the_tool.rows.values()
     assert "the server has no tool `add`, only subtract" in row["problems"]
+
+
+def test_a_server_that_adds_wrongly_is_bad_and_says_what_it_gave(tmp_path: Path) -> None:
+    (row,) = demo_of("add", tmp_path).rows.values()
+    assert "add(1, 2) gave -1" in row["problems"]
 
 
 # --- options ---

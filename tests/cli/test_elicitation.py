@@ -57,6 +57,8 @@ SOME = {"type": "array", "items": {"type": "string", "enum": ["red", "green"]}}
         ({"type": "string"}, "Ada", "Ada"),
         ({"type": "integer"}, "5", 5),
         ({"type": "number"}, "0.5", 0.5),
+        ({"type": "integer", "minimum": 2}, "2", 2),
+        ({"type": "number", "maximum": 2}, "2", 2),
         ({"type": "boolean"}, "yes", True),
         ({"type": "boolean"}, "N", False),
         (ONE, "red", "red"),

@@ -50,6 +50,12 @@ def test_a_method_shows_what_it_is_answered_with() -> None:
     )
 
 
+@pytest.mark.parametrize(("method", "capability"), [("tools/call", {"tools"}), ("ping", {"-"})])
+def test_a_method_shows_the_capability_that_it_needs(method: str, capability: set[str]) -> None:
+    (shown,) = [line for line in lines("types", method) if line[0] == "capability"]
+    assert set(shown[1:]) == capability
+
+
 @pytest.mark.parametrize("name", ["Tool", "Tool.icons", "ContentBlock"])
 def test_json_has_the_shape_at_each_date(name: str) -> None:
     assert printed_json("types", name) == shapes(name)

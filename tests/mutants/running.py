@@ -100,7 +100,8 @@ class Outcome:
 class Ran:
     """End of one run of pytest."""
 
-    status: Literal["passed", "failed", "timeout"]
+    status: Literal["passed", "failed", "timeout", "missing"]
+    """`missing`: pytest found none of the tests."""
     test: str = ""
     why: str = ""
     began: frozenset[str] = frozenset()
@@ -201,6 +202,8 @@ class Worker:
         began = frozenset[str]()
         while tests:
             ran = self.run(tests, seconds)
+            if ran.status == "missing":
+                raise RuntimeError("pytest found none of the tests of the map: remove .mutants")
             began |= ran.began
             ran = replace(ran, began=began)
             failed = [test for test in tests if test.id == ran.test]
@@ -209,7 +212,11 @@ class Worker:
             if not failed:
                 # A file that cannot be imported, or a run that does not end.
                 return ran, tests if ran.status == "timeout" else []
-            if len(tests) == 1 or self.run(failed).status != "passed":
+            alone = ran if len(tests) == 1 else self.run(failed)
+            if alone.status == "missing":
+                # Its id depends on what was imported before it.
+                self._reliable.learn(failed[0].id, passes=False)
+            elif alone.status != "passed":
                 return ran, failed
             tests = [test for test in tests if test.id not in began]
         return Ran("passed", began=began), []
@@ -272,7 +279,7 @@ def _judge(status: int | None, found: dict[str, str]) -> Ran:
     if status == PASSED or (status == STOPPED and not test):
         return Ran("passed")
     if status == NO_TESTS and not test:
-        raise RuntimeError("pytest found none of the tests of the map: remove .mutants")
+        return Ran("missing")
     if "Timeout (>" in why:
         return Ran("timeout", test, why)
     # Without a test's name pytest itself could not run, as when a conftest cannot be imported.

@@ -209,6 +209,29 @@ def test_a_failure_that_does_not_come_again_is_no_proof(worker: Worker) -> None:
     assert (found.status, proof) == ("passed", [])
 
 
+def test_a_test_that_is_not_there_alone_is_no_proof_and_not_asked_again(worker: Worker) -> None:
+    tests = [TracedTest(f"tests/test_{n}.py::test", 1.0, False, 1) for n in range(2)]
+    first, second = tests
+    ran = [
+        Ran("failed", first.id, began=frozenset({first.id})),
+        Ran("missing"),
+        Ran("passed", began=frozenset({second.id})),
+    ]
+    with (
+        mock.patch.object(worker, "run", side_effect=ran),
+        mock.patch.object(worker, "_reliable") as reliable,
+    ):
+        found, proof = worker.run_until_sure(tests, 9.0)
+    assert (found.status, proof) == ("passed", [])
+    reliable.learn.assert_called_once_with(first.id, passes=False)
+
+
+def test_a_map_of_tests_that_are_not_there_is_an_error(worker: Worker) -> None:
+    gone = [TracedTest("tests/core/test_sums.py::test_gone", 0.1, False, 1)]
+    with pytest.raises(RuntimeError, match=r"remove \.mutants"):
+        worker.run_until_sure(gone, 9.0)
+
+
 def test_the_copy_is_whole_after_a_fault(worker: Worker, checkout: Path) -> None:
     worker.try_fault(place("return a + b", "`+` becomes `-`"))
     again = [TracedTest("tests/core/test_sums.py::test_a_sum_is_made[3]", 0.1, False, 1)]

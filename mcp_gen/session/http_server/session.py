@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
-from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from msgspec import Raw, json
@@ -192,9 +191,9 @@ class HttpSession(DuplexConnection, Session):
 
     def release(self) -> None:
         """Break reference cycles, so that the session is freed without garbage collection."""
-        if self.origin is not None:
-            self.origin.session = None
-            self.origin.channel = NULL_CHANNEL
+        assert self.origin is not None
+        self.origin.session = None
+        self.origin.channel = NULL_CHANNEL
         vars(self).pop("client", None)
 
     # --- one POST ---
@@ -397,24 +396,9 @@ class HttpSession(DuplexConnection, Session):
             self._post.refuse(answer, batch, 400)
 
     def _on_notification(self, event: NotificationReceived) -> None:
-        profile, post = self.profile, self._post
-        if profile is None or post is None:
-            return
-        self.handle_notification(profile, event.method)
-        self._notifications.receive(
-            event,
-            profile,
-            partial(self._hook_context_in, post),
-            (profile.cancelled, self._cancel),
-            (profile.progress, self._report),
-        )
-
-    def _hook_context_in(self, post: PostResponse, profile: Profile) -> Any:
-        origin = (
-            self.origin.for_another_request() if self.origin else RequestOrigin(profile, self, self)
-        )
-        origin.headers = post.headers
-        return self.kernel.context(None, origin, None)
+        assert self.profile is not None
+        self.handle_notification(self.profile, event.method)
+        super()._on_notification(event)
 
     def _outbound_context(self) -> Any:
         return self
@@ -423,7 +407,11 @@ class HttpSession(DuplexConnection, Session):
         return self.profile
 
     def _hook_context(self, profile: Profile) -> Any:
-        return self.kernel.context(None, self.origin or RequestOrigin(profile, self, self), None)
+        assert self.origin is not None
+        assert self._post is not None
+        origin = self.origin.for_another_request()
+        origin.headers = self._post.headers
+        return self.kernel.context(None, origin, None)
 
     def oversized(self, limit_bytes: int) -> None:
         """Do nothing: the HTTP server limits the size of bodies."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from typing import Any
 
 import msgspec
 import pytest
@@ -40,8 +41,31 @@ async def test_what_the_server_said_of_a_task_is_there_to_read() -> None:
     async with connected(server, revision=REVISION) as (session, _):
         task = await session.start_tool("work", {})
         server.on("tasks/get", {"result": server.task("failed", statusMessage="no", ttl=9)})
-        await task.refresh()
-    assert task.state == ("t1", "failed", "no", NOW, NOW, 9, 7)
+        refreshed = await task.refresh()
+    assert refreshed == task.state == ("t1", "failed", "no", NOW, NOW, 9, 7)
+
+
+async def test_a_call_whose_progress_nobody_wants_to_know_asks_for_none() -> None:
+    server = CoreServer()
+    async with connected(server, revision=REVISION) as (session, _):
+        await session.start_tool("work", {})
+    assert "_meta" not in server.sent("tools/call")[0]
+
+
+async def test_what_is_told_of_a_task_before_it_is_known_is_not_lost_to_others(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("mcp_gen.client.tasks.tasks.MAX_EARLY_SNAPSHOTS", 1)
+    server, told = CoreServer(), ["of nobody", "t1"]
+
+    def call(params: Any) -> Any:
+        server.tell("completed", taskId=told.pop(0))
+        return {"result": {"task": server.task("working")}}
+
+    server.on("tools/call", call)
+    async with connected(server, revision=REVISION) as (session, _):
+        statuses = [(await session.start_tool("work", {})).status for _ in range(2)]
+    assert statuses == ["working", "completed"]
 
 
 async def test_its_result_is_awaited_as_often_as_one_likes_and_fetched_once() -> None:

@@ -197,6 +197,17 @@ async def test_only_the_client_whose_user_was_sent_there_is_told(revision: str) 
 
 
 @live_urls
+async def test_a_mounted_server_tells_the_client_whose_user_it_sent_there(revision: str) -> None:
+    server, inner = Server("outer"), sending("mine")
+    server.mount("in", inner)
+    async with answering(server, revision, lambda asked: ACCEPT) as client:
+        await client.text("in_send")
+        await inner.notify.elicitation_complete("mine")
+        await client.once("ping", {})
+    assert [one["params"] for one in client.told] == [{"elicitationId": "mine"}]
+
+
+@live_urls
 async def test_a_client_is_told_of_a_page_that_was_insisted_on(revision: str) -> None:
     server = insisting([])
     async with answering(server, revision, lambda asked: None) as client:

@@ -82,6 +82,31 @@ async def test_arguments_of_a_prompt_of_its_own_are_completed_by_the_outer_serve
 
 
 @every_revision
+async def test_arguments_of_a_prompt_that_both_have_are_completed_by_the_outer_server(
+    revision: str,
+) -> None:
+    inner = Server("inner")
+    server = mounting(inner)
+
+    def offer(on: Server, name: str) -> None:
+        @on.prompt(name=name)
+        def prompt(city: str) -> str:
+            return city
+
+        @on.completion(name, "city")
+        def cities(value: str) -> list[str]:
+            return [on.name]
+
+    offer(server, "w_report")
+    offer(inner, "report")
+    async with talk(lambda: server, revision) as client:
+        ref = {"type": "ref/prompt", "name": "w_report"}
+        asked = {"ref": ref, "argument": {"name": "city", "value": "o"}}
+        done = await client.request("completion/complete", asked)
+    assert done["completion"]["values"] == ["outer"]
+
+
+@every_revision
 async def test_the_answer_names_the_outer_server(revision: str) -> None:
     server = mounting(weather())
     async with talk(lambda: server, revision) as client:

@@ -64,6 +64,24 @@ async def test_changes_are_told_and_seen(revision: str, inside: str) -> None:
         assert len(client.params_of("notifications/tools/list_changed")) == 1
 
 
+@with_handshake
+async def test_changes_of_a_server_that_is_not_mounted_any_more_are_not_told(revision: str) -> None:
+    inner, server = weather(), Server("outer")
+    async with Client("gateway") as between:
+        session = await between.connect(inner, revision=HANDSHAKE)
+        server.mount("far", session)
+        async with talk(lambda: server, revision) as client:
+            # The program may keep what it has mounted.
+            (mount,) = server.mounts
+            server.unmount(session)
+            await client.hears("notifications/tools/list_changed")
+            inner.add_tool(lambda: "1", name="one")
+            await session.ping()
+            await client.settled()
+            assert len(client.params_of("notifications/tools/list_changed")) == 1
+            del mount
+
+
 @at_two
 async def test_updates_of_a_resource_are_told_to_those_who_subscribed(
     revision: str, inside: str

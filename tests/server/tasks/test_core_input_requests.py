@@ -120,6 +120,25 @@ async def test_a_question_follows_its_client_to_the_next_connection() -> None:
         assert await second.text(id) == "Hello, Cy"
 
 
+async def test_nothing_is_asked_of_a_client_that_has_given_up_waiting_for_the_result() -> None:
+    server, go = Server("asking"), asyncio.Event()
+
+    @server.tool(task="required")
+    async def greet(ctx: Context) -> None:
+        await go.wait()
+        await ctx.elicit("Who?", Name)
+
+    async with conversing(server, last=False) as first, conversing(server) as second:
+        id = await first.make("greet")
+        result = first.send("tasks/result", taskId=id)
+        await first.status(id)
+        first.client.send(first.client.speaker.cancel(result))
+        await first.status(id)
+        await second.status(id)
+        go.set()
+        assert (await second.came("elicitation/create"))["params"]["_meta"] == related(id)
+
+
 async def test_a_task_that_is_cancelled_takes_its_question_back() -> None:
     async with conversing(asking()) as client:
         id = await client.make("greet")

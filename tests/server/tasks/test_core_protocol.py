@@ -256,6 +256,27 @@ async def test_a_cancelled_task_is_told_and_stays_so() -> None:
         assert (await client.ask("tasks/cancel", taskId=id))["code"] == INVALID_PARAMS
 
 
+async def test_a_cancelled_task_that_does_not_end_is_over_for_its_client() -> None:
+    server, began, go = Server("tasks"), asyncio.Event(), asyncio.Event()
+
+    @server.tool(task="required")
+    async def stubborn() -> None:
+        began.set()
+        try:
+            await go.wait()
+        finally:
+            await go.wait()
+
+    async with conversing(server) as client:
+        id = await client.make("stubborn")
+        await began.wait()
+        result = client.send("tasks/result", taskId=id)
+        assert (await client.ask("tasks/cancel", taskId=id))["status"] == "cancelled"
+        assert "cancelled" in (await client.answer(result))["message"]
+        assert (await client.ask("tasks/cancel", taskId=id))["code"] == INVALID_PARAMS
+        go.set()
+
+
 async def test_a_task_that_is_over_is_not_cancelled() -> None:
     server, go = a_server()
     go.set()

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+import threading
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
 from mcp_gen import Context, McpError, Server, Tasks
+from mcp_gen.core.stores.tasks import MemoryTaskStore, StoredTask
 from mcp_wire.extensions.tasks import EXTENSION, ToClientHooks
 from tests.server.tasks.raw_client import (
     CORE,
@@ -379,6 +381,70 @@ async def test_a_listening_client_is_told_how_its_tasks_stand() -> None:
             one.pop("_meta")
         assert told == {key: value for key, value in task.items() if key != "resultType"}
         client.client.send(client.client.speaker.cancel(listening))
+
+
+def hear_elsewhere(server: Server, id: str, began: threading.Event) -> Any:
+    """Return what a client on an event loop of its own is told of a task."""
+
+    async def hear() -> Any:
+        async with directed(server, last=False) as client:
+            await listening(client, id)
+            began.set()
+            return await client.told("notifications/tasks")
+
+    return asyncio.run(hear())
+
+
+async def test_a_client_on_another_event_loop_is_told_how_a_task_stands() -> None:
+    server, go = a_server()
+    async with directed(server) as client:
+        id, began = await client.begin("work"), threading.Event()
+        told = asyncio.create_task(asyncio.to_thread(hear_elsewhere, server, id, began))
+        assert await asyncio.to_thread(began.wait, WAIT_S)
+        go.set()
+        assert (await told)["status"] == "completed"
+
+
+async def test_an_event_loop_that_was_closed_keeps_nobody_from_being_told() -> None:
+    server, go = a_server()
+    async with directed(server) as client:
+        await client.begin("work")
+        id, began = await client.begin("only"), threading.Event()
+        await client.standing(id, "completed")
+        await asyncio.to_thread(hear_elsewhere, server, id, began)
+        other = await client.begin("work")
+        await listening(client, other)
+        go.set()
+        assert (await client.told("notifications/tasks"))["status"] == "completed"
+
+
+class LateStore(MemoryTaskStore):
+    """Store that adds a task only after the task has reported."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.adding, self.reported = asyncio.Event(), asyncio.Event()
+
+    async def add(self, task: StoredTask, now: float) -> bool:
+        self.adding.set()
+        await self.reported.wait()
+        return await super().add(task, now)
+
+
+async def test_what_a_task_reports_while_it_is_stored_is_not_lost() -> None:
+    store, go = LateStore(), asyncio.Event()
+    server = Server("tasks", tasks=Tasks(grace_s=0.001, store=store))
+
+    @server.tool(task="required")
+    async def work(ctx: Context) -> None:
+        await store.adding.wait()
+        await ctx.report_progress(1, 2, "half-way")
+        store.reported.set()
+        await go.wait()
+
+    async with directed(server) as client:
+        id = await client.begin("work")
+        assert (await client.look(id))["statusMessage"] == "half-way"
 
 
 async def test_a_client_that_listens_late_is_told_what_it_missed() -> None:

@@ -371,6 +371,8 @@ def test_a_task_of_another_loop_is_cancelled_with_its_server() -> None:
             await client.ask(client.speaker.request(1, "tools/call", params))
 
     loop = asyncio.new_event_loop()
+    # Then a call that is not for other threads raises.
+    loop.set_debug(True)
     thread = threading.Thread(target=loop.run_forever)
     thread.start()
     try:

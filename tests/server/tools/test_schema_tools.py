@@ -383,6 +383,7 @@ def test_an_output_schema_is_looked_over_too() -> None:
         },
         {"type": "object", "properties": {"a": {"$dynamicRef": "#n"}}, "$dynamicAnchor": "n"},
         {"type": "object", "x-own": {"$ref": "http://a/b"}},
+        {"type": "object", "properties": {"a": {"$ref": "#/allOf/0"}}, "allOf": [{}]},
     ],
     ids=str,
 )

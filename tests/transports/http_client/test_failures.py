@@ -325,6 +325,21 @@ async def test_an_error_of_http_has_the_error_in_its_body() -> None:
     assert caught.value.error.code == -32000
 
 
+@pytest.mark.parametrize(("size_bytes", "is_read"), [(65_536, True), (65_537, False)])
+async def test_the_error_in_a_body_is_read_up_to_64_kibibytes(
+    size_bytes: int, is_read: bool
+) -> None:
+    message = b'{"jsonrpc":"2.0","id":null,"error":{"code":-32000,"message":"not now"}}'
+
+    async def says_much(got: Got, line: Line) -> None:
+        await line.answer(400, message.ljust(size_bytes))
+
+    async with session_with(speaks(PER_REQUEST, says_much), PER_REQUEST) as (session, _):
+        with pytest.raises(HttpError) as caught:
+            await session.call_tool("t")
+    assert (caught.value.error is not None) is is_read
+
+
 async def test_a_redirect_within_an_origin_is_followed() -> None:
     async def script(got: Got, line: Line) -> None:
         if got.path == "/mcp":
@@ -561,6 +576,27 @@ async def test_the_stream_for_notifications_is_opened_again_when_it_breaks() -> 
         await soon(again)
 
 
+async def test_events_of_other_types_are_no_messages() -> None:
+    answered = asyncio.Event()
+
+    async def asks(got: Got, line: Line) -> None:
+        await line.head(200, EVENTS)
+        for id, event in enumerate(("other", "message")):
+            await line.raw(data(b'{"jsonrpc":"2.0","id":%d,"method":"ping"}' % id, event=event))
+        await line.silence()
+
+    script = speaks(HANDSHAKE, is_silent, asks)
+
+    async def watching(got: Got, line: Line) -> None:
+        if got.body and "result" in got.json:
+            answered.set()
+        await script(got, line)
+
+    async with session_with(watching, HANDSHAKE) as (_, web):
+        await soon(answered)
+        assert [one.json["id"] for one in web.got if one.body and "result" in one.json] == [1]
+
+
 # --- sessions ---
 
 
@@ -691,6 +727,21 @@ async def test_a_call_that_is_open_when_its_session_closes_is_left(revision: str
                 await call
         await soon(left)
         assert not http_client.is_closed
+
+
+async def test_a_session_that_closes_gives_all_connections_back() -> None:
+    script = speaks(HANDSHAKE, is_silent)
+    one = httpx2.Limits(max_connections=1)
+    async with (
+        httpx2.AsyncClient(limits=one, trust_env=False) as http_client,
+        scripted_web(script) as web,
+        Client("test") as client,
+        asyncio.timeout(BOUND_S),
+    ):
+        for _ in range(2):
+            session = await client.connect(web.url, revision=HANDSHAKE, http_client=http_client)
+            await session.aclose()
+        assert len(web.by("DELETE")) == 2
 
 
 async def test_a_notification_that_is_refused_is_logged(caplog: pytest.LogCaptureFixture) -> None:

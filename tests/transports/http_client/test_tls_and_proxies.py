@@ -21,6 +21,8 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import NameOID
 
 from mcp_gen import Client, Server, TransportError
+from mcp_gen.transports.http_client.endpoint import read_whole
+from mcp_gen.transports.http_client.pool import Pool
 from mcp_gen.transports.http_client.sockets import SocketBackend
 from tests.client.scripted import opening
 from tests.support.frames import HANDSHAKE, PER_REQUEST, each_lifecycle
@@ -197,6 +199,26 @@ async def test_a_path_and_a_query_of_any_signs_arrive(monkeypatch: pytest.Monkey
         (got,) = proxy.got
         assert got.path == "http://xn--bcher-kva.example/%C3%BC%20b/%41?q=%C3%A4&r=1"
         assert got.headers["host"] == "xn--bcher-kva.example"
+
+
+# --- connections ---
+
+
+async def test_all_urls_of_an_origin_share_their_connections() -> None:
+    app, peers, pool = server().asgi(), set[Any](), Pool(WAIT_S)
+
+    async def watched(scope: Any, receive: Any, send: Any) -> None:
+        if scope["type"] == "http":
+            peers.add(scope["client"])
+        await app(scope, receive, send)
+
+    async with serving(watched) as web:
+        for path in ("/one", "/other"):
+            response = await pool.send("GET", f"{web.origin}{path}", [], None)
+            await read_whole(response, 1000)
+            await response.aclose()
+        await pool.aclose()
+    assert len(peers) == 1
 
 
 # --- nothing is left ---

@@ -68,6 +68,19 @@ async def test_who_cancels_a_request_that_is_being_read_has_cancelled_it() -> No
         await opened.task
 
 
+async def test_who_cancels_a_request_of_an_older_client_has_cancelled_it() -> None:
+    app = Talker().server.asgi(legacy_sse_path="/sse")
+    stream = open_request(app, method="GET", path="/sse")
+    path, _, query = (await stream.event()).data.partition(b"?")
+    opened = begun(app, CALL[:20], path=path.decode(), query_string=query)
+    await opened.watched()
+    opened.task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await opened.task
+    stream.hang_up()
+    await stream.task
+
+
 async def test_a_message_that_says_it_is_too_large_is_not_even_begun() -> None:
     app = Talker().server.asgi(max_body_bytes=20_000)
     sent = {**headers_of(PEER, CALL), "content-length": "20001"}

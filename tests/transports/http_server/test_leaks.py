@@ -5,6 +5,8 @@ from __future__ import annotations
 import asyncio
 import gc
 import logging
+import weakref
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -82,6 +84,30 @@ async def test_what_is_said_when_the_session_has_ended_is_not_kept(revision: str
     reply = await opened.whole()
     assert [event.json.get("id") for event in reply.events if event.data] == [None, None, 1]
     assert await store.kept() == []
+
+
+@pytest.fixture
+def without_gc() -> Iterator[None]:
+    """Disable garbage collection: only objects without cycles are freed."""
+    gc.collect()
+    gc.disable()
+    yield
+    gc.enable()
+
+
+@with_sessions
+@pytest.mark.usefixtures("without_gc")
+async def test_a_session_that_has_ended_needs_no_garbage_collection(revision: str) -> None:
+    talker, freed = Talker(), asyncio.Event()
+    app = talker.server.asgi()
+    async with surfing(app, revision) as client:
+        await client.ask(client.speaker.call(1, "say", words=["a"]))
+        for session in talker.server.sessions():
+            await session.client.notify_logging_message("info", "a")
+            weakref.finalize(session, freed.set)
+        del session
+        await end(app, client.session)
+        await soon(freed)
 
 
 def asking() -> tuple[Server, asyncio.Event, asyncio.Event]:

@@ -342,3 +342,18 @@ async def test_a_client_that_does_not_read_loses_what_is_said_but_not_its_answer
         reply = await opened.whole()
     assert said(reply)[-1] is True
     assert len(reply.body) < 2 * FULL_BYTES
+
+
+async def test_nothing_more_is_said_to_a_client_for_which_a_megabyte_waits() -> None:
+    async with surfing(Talker().server.asgi(), PER_REQUEST) as client:
+        empty = await client.ask(PEER.call(1, "say", words=[""]))
+        frame_bytes = empty.body.index(b"\n\n") + 2
+        word = "x" * (FULL_BYTES - frame_bytes)
+        talker = Talker()
+        client.app = talker.server.asgi()
+        opened = client.post(PEER.call(1, "say", words=[word, "more"]))
+        opened.reading.clear()
+        await soon(talker.ended)
+        opened.reading.set()
+        reply = await opened.whole()
+    assert [len(str(one)) for one in said(reply)] == [len(word), len("True")]

@@ -343,6 +343,29 @@ async def test_two_requests_at_once_open_one_session() -> None:
         assert len(list(second.sessions())) == 1
 
 
+async def test_a_session_that_goes_on_keeps_one_server_of_its_own() -> None:
+    alive: list[Server] = []
+
+    @asynccontextmanager
+    async def lifespan(server: Server) -> AsyncGenerator[None]:
+        alive.append(server)
+        yield
+        alive.remove(server)
+
+    store = Elsewhere()
+    each = Server.per_connection(lambda: Server("moving", declare=["tools"], lifespan=lifespan))
+    there = each.asgi(session_store=store)
+    async with surfing(a_server().asgi(session_store=store), HANDSHAKE) as client:
+        first, client.app = client.app, there
+        requests = [client.post(client.speaker.request(id, "ping")) for id in (1, 2, 3)]
+        assert [(await one.whole()).status for one in requests] == [200] * 3
+        # The other one serves the revisions without sessions.
+        assert len(alive) == 2
+        await end(there, client.session)
+        await there.aclose()
+        client.app = first
+
+
 async def test_a_session_whose_time_is_over_is_not_gone_on_with() -> None:
     store = Elsewhere()
     async with surfing(a_server().asgi(session_store=store), HANDSHAKE) as client:

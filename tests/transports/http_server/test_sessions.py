@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 import mcp_wire
-from mcp_gen import RequestTimeout, Server, SessionLost
+from mcp_gen import Context, RequestTimeout, Server, SessionLost
 from mcp_gen.session.http_server.session import HttpSession
 from mcp_gen.session.http_server.streams import MAX_PENDING
 from mcp_wire import latest
@@ -130,6 +130,30 @@ async def test_a_session_may_begin_on_a_stream() -> None:
     )
     assert SESSION.lower() in reply.headers
     assert said(reply) == [True]
+
+
+async def test_a_server_that_is_about_to_end_still_asks_the_client_of_a_running_request() -> None:
+    began, go_on, server = asyncio.Event(), asyncio.Event(), Server("late")
+
+    @server.tool
+    async def late(ctx: Context) -> str:
+        began.set()
+        await go_on.wait()
+        return (await ctx.client.list_roots(timeout_s=WAIT_S)).roots[0].uri
+
+    app = server.asgi()
+    async with surfing(app, HANDSHAKE) as client:
+        listening, opened = client.get(), client.post(OLD.call(1, "late"))
+        await listening.head()
+        await soon(began)
+        closing = asyncio.create_task(app.aclose())
+        # The stream ends when the server begins to end.
+        await listening.ended()
+        go_on.set()
+        await client.answer(await opened.frame(), ROOTS)
+        reply = await opened.whole()
+        await closing
+    assert b"file:///a" in reply.body
 
 
 # --- lost connections ---
@@ -372,6 +396,13 @@ async def test_the_header_names_the_agreed_revision_and_not_the_one_that_was_ask
     assert refused.json["error"]["message"] == f"unsupported protocol version {HANDSHAKE!r}"
     assert seen == [agreed]
     await end(app, session)
+
+
+async def test_arguments_that_talk_of_revisions_name_none_in_a_session() -> None:
+    key = mcp_wire.VERSION_KEYS[PER_REQUEST]
+    async with surfing(Talker().server.asgi(), HANDSHAKE) as client:
+        reply = await client.ask(OLD.call(1, "echo", text=key))
+    assert reply.json["result"]["content"][0]["text"] == key
 
 
 # --- session ownership ---

@@ -118,6 +118,22 @@ async def test_listening_ends_with_an_answer_when_the_app_ends() -> None:
         await opened.whole()
 
 
+async def test_a_stream_that_the_server_ends_has_its_result_and_no_cancellation() -> None:
+    server, cancelled = a_server(), list[Any]()
+
+    @server.hooks.outbound.on_cancelled
+    async def hear(ctx: Any, params: Any) -> None:
+        cancelled.append(params.request_id)
+
+    async with surfing(server.asgi(), PER_REQUEST) as client:
+        opened = listen(client)
+        await acknowledged(opened)
+        server.notify.end_listening()
+        reply = await opened.whole()
+    assert "result" in reply.events[-1].json
+    assert cancelled == []
+
+
 async def test_an_app_that_ends_waits_for_what_is_being_answered() -> None:
     server, go_on = a_server(), asyncio.Event()
 
