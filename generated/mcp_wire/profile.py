@@ -92,6 +92,8 @@ class Profile(Struct, frozen=True, kw_only=True, weakref=True):
     """Header that repeats the `method` of the body."""
     name_header: str | None
     """Header that repeats the tool, prompt or URI of the body."""
+    name_params: Mapping[str, str]
+    """Parameter that the name header repeats, by method; no other method needs one."""
     param_header_prefix: str | None
     """Prefix of headers that repeat tool arguments marked with `x-mcp-header`."""
     get_stream: bool

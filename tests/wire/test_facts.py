@@ -41,6 +41,10 @@ STATEMENTS: dict[str, dict[str, Any]] = {
     # Headers that mirror the body.
     "method_header": {FIRST: None, STATELESS: "Mcp-Method"},
     "name_header": {FIRST: None, STATELESS: "Mcp-Name"},
+    "name_params": {
+        FIRST: {},
+        STATELESS: {"tools/call": "name", "prompts/get": "name", "resources/read": "uri"},
+    },
     "param_header_prefix": {FIRST: None, STATELESS: "Mcp-Param-"},
     # The one endpoint answers GET with a stream, and resumes streams, as long as it has sessions.
     "get_stream": {FIRST: False, BATCHES: True, STATELESS: False},

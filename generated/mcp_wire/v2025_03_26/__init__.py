@@ -342,6 +342,7 @@ PROFILE = Profile(
     assumed_without_version_header=True,
     method_header=None,
     name_header=None,
+    name_params={},
     param_header_prefix=None,
     get_stream=True,
     resumes_streams=True,

@@ -499,6 +499,7 @@ PROFILE = Profile(
     assumed_without_version_header=False,
     method_header="Mcp-Method",
     name_header="Mcp-Name",
+    name_params={"tools/call": "name", "prompts/get": "name", "resources/read": "uri"},
     param_header_prefix="Mcp-Param-",
     get_stream=False,
     resumes_streams=False,

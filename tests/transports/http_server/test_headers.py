@@ -238,12 +238,27 @@ def test_two_properties_cannot_share_a_header() -> None:
 
 def check_name(value: str, **params: str) -> None:
     lines = [(METHOD.lower().encode(), b"m"), (NAME.lower().encode(), value.encode("latin-1"))]
-    HeaderCheck(PROFILE, [PER_REQUEST]).message(Headers(lines), "m", params)
+    (field,) = params
+    HeaderCheck(PROFILE, [PER_REQUEST]).message(Headers(lines), "m", params, (field, field))
 
 
 @pytest.mark.parametrize("field", ["name", "uri", "taskId"])
 def test_a_name_that_is_not_ascii_is_encoded(field: str) -> None:
     check_name(sentinel("größe"), **{field: "größe"})
+
+
+@pytest.mark.parametrize("field", ["name", "uri"])
+async def test_a_custom_method_needs_no_name_header(field: str) -> None:
+    server = Server("custom")
+
+    @server.method("acme/find", params=dict[str, Any], result=dict[str, Any])
+    async def find(ctx: Any, params: dict[str, Any]) -> dict[str, Any]:
+        return {"found": params[field]}
+
+    message = PEER.request(1, "acme/find", {field: "note://a"})
+    headers = {name: v for name, v in headers_of(PEER, message).items() if name != NAME}
+    reply = await post(message, headers, server)
+    assert (reply.status, reply.json["result"]["found"]) == (200, "note://a")
 
 
 @requirement("http:headers:decoded")
