@@ -55,6 +55,8 @@ STATEMENTS: dict[str, dict[str, Any]] = {
     "stream_drop_cancels": {FIRST: False, STATELESS: True},
     # Arguments that do not fit are an error of the protocol, then one that the model sees.
     "bad_arguments": {FIRST: "protocol_error", TASKS: "tool_error"},
+    # What was updated may be a part of what was subscribed to, until URIs are listed in a filter.
+    "sub_resource_updates": {FIRST: True, STATELESS: False},
     "resource_not_found_code": {FIRST: -32002, STATELESS: -32602},
     "unknown_method_status": {FIRST: 200, STATELESS: 404},
     "cache_hints": {FIRST: False, STATELESS: True},

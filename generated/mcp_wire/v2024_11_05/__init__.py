@@ -338,6 +338,7 @@ PROFILE = Profile(
     stream_drop_cancels=False,
     bad_arguments="protocol_error",
     resource_not_found_code=-32002,
+    sub_resource_updates=True,
     unknown_method_status=200,
     cache_hints=False,
     structured_content="none",

@@ -507,6 +507,7 @@ PROFILE = Profile(
     stream_drop_cancels=True,
     bad_arguments="tool_error",
     resource_not_found_code=-32602,
+    sub_resource_updates=False,
     unknown_method_status=404,
     cache_hints=True,
     structured_content="any",

@@ -329,8 +329,12 @@ class ClientSession(ToolCalls):
         the hooks of the extension, and `changes.agreed(EXTENSION)` is the part of an extension's
         filter that the server supports.
 
+        A change that was not asked for is dropped. Where the server was told what to send, at
+        revisions with `subscriptions/listen`, it is also reported as a violation.
+
         Args:
-            uris: URIs of resources to watch.
+            uris: URIs of resources to watch. Until 2025-11-25 a server may also tell of their
+                sub-resources: of `note://a/b` and `note://a?x` to a watch of `note://a`.
             tools: True watches the list of tools.
             prompts: True watches the list of prompts.
             resources: True watches the list of resources.
