@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import datetime
 import enum
 from collections import abc
@@ -41,7 +42,7 @@ class NotJsonType(Exception):
 
 
 class JsonTypeReader(enum.Flag):
-    """Library that the types in an annotation require for decoding."""
+    """Library that the types in an annotation require for decoding, and what else they hold."""
 
     ANY = 0
     """Builtins, dataclasses and similar types: msgspec decodes them, and pydantic could."""
@@ -49,8 +50,11 @@ class JsonTypeReader(enum.Flag):
     """Struct, attrs classes, Raw or `Meta` constraints."""
     PYDANTIC = enum.auto()
     """Pydantic models, or metadata of pydantic or annotated_types."""
+    EXTRA = enum.auto()
+    """Not a library: some type has JSON Schema keywords of its author's own."""
 
 
+_BOTH = JsonTypeReader.MSGSPEC | JsonTypeReader.PYDANTIC
 _LEAVES = frozenset({Any, None, NoneType, bool, int, float, *STRINGS})
 _SETS = frozenset({set, frozenset, abc.Set, abc.MutableSet})
 _MUTABLE = (ARRAYS - {tuple, frozenset}) | OBJECTS
@@ -147,7 +151,7 @@ def _reader_of_all(hints: Iterable[Any], enclosing: frozenset[Any]) -> JsonTypeR
     found = JsonTypeReader.ANY
     for hint in hints:
         found |= _reader_of(hint, enclosing)
-    if found is JsonTypeReader.MSGSPEC | JsonTypeReader.PYDANTIC:
+    if _BOTH in found:
         raise NotJsonType("types of msgspec and of pydantic do not go together: use one of them")
     return found
 
@@ -173,7 +177,7 @@ def _reader_of_class(kind: type[Any], enclosing: frozenset[Any]) -> JsonTypeRead
     if issubclass(kind, Struct):
         return JsonTypeReader.MSGSPEC | _reader_of_fields(kind, kind.__struct_fields__, enclosing)
     if hasattr(kind, "__get_pydantic_core_schema__") or "__pydantic_core_schema__" in vars(kind):
-        return JsonTypeReader.PYDANTIC
+        return JsonTypeReader.PYDANTIC | _extra_of_model(kind, enclosing)
     if hasattr(kind, "__dataclass_fields__"):
         # Loaded with the first dataclass.
         from dataclasses import fields
@@ -201,6 +205,24 @@ def _reader_of_fields(
         return _reader_of_all(field_hints, enclosing | {kind})
     except NotJsonType as error:
         raise NotJsonType(f"{kind.__name__}: {error}") from None
+
+
+def _extra_of_model(kind: Any, enclosing: frozenset[Any]) -> JsonTypeReader:
+    """Return EXTRA if a pydantic model has schema keywords of its own, at any depth."""
+    if getattr(kind, "model_config", {}).get("json_schema_extra"):
+        return JsonTypeReader.EXTRA
+    found = JsonTypeReader.ANY
+    for field in getattr(kind, "model_fields", {}).values():
+        found |= _reader_of_pydantic_metadata((field, *field.metadata))
+        # Pydantic knows more types than this module.
+        with contextlib.suppress(NotJsonType):
+            found |= _reader_of(field.annotation, enclosing | {kind})
+    return found & JsonTypeReader.EXTRA
+
+
+def _reader_of_pydantic_metadata(given: Iterable[Any]) -> JsonTypeReader:
+    extra = any(getattr(one, "json_schema_extra", None) for one in given)
+    return JsonTypeReader.PYDANTIC | (JsonTypeReader.EXTRA if extra else JsonTypeReader.ANY)
 
 
 def _without_qualifiers(hint: Any) -> Any:
@@ -237,9 +259,11 @@ def _reader_of_metadata(hint: Any) -> JsonTypeReader:
     kind = _class_of(hint)
     for one in metadata(hint):
         if type(one).__module__.partition(".")[0] in ("pydantic", "annotated_types"):
-            found |= JsonTypeReader.PYDANTIC
+            found |= _reader_of_pydantic_metadata((one,))
         elif isinstance(one, Meta):
             found |= _reader_of_constraints(kind, one)
+            if one.extra_json_schema:
+                found |= JsonTypeReader.EXTRA
     return found
 
 

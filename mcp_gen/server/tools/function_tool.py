@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from msgspec import Raw
@@ -101,6 +101,12 @@ class FunctionTool(ServerTool):
         return self._compiled_schema is None and not any(
             one.by_pydantic for one in self.signature.parameters
         )
+
+    def marked_schema(self) -> Mapping[str, Any] | None:
+        """Return the input schema if its author has written any part of it; None if not."""
+        if self._compiled_schema is not None:
+            return self._compiled_schema.schema
+        return self.signature.extra_schema
 
     def _describe(self) -> latest.Tool:
         signature = self.signature

@@ -142,6 +142,10 @@ class TransformedTool(ServerTool):
         self.calls_directly: bool = not (self._factories or result is not None or nested)
         """True if a call is passed to the tool without further steps."""
 
+    def marked_schema(self) -> Mapping[str, Any] | None:
+        """Return the input schema if `x-mcp-header` may be in it; None if not."""
+        return self.origin.marked_schema() if self._mapping is None else self._mapping.schema
+
     def _describe(self) -> latest.Tool:
         tool = msgspec.structs.replace(self.origin.tool, name=self.name, **self._described)
         if self._mapping is not None:

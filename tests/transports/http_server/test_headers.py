@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import base64
-import re
 from typing import Annotated, Any
 
 import msgspec
@@ -15,7 +14,6 @@ from mcp_gen.core.transport.header_params import MARK, marked_params
 from mcp_gen.core.transport.header_values import decoded_value
 from mcp_gen.core.transport.headers import Headers
 from mcp_gen.session.http_server.header_check import HeaderCheck
-from mcp_wire import latest
 from tests.support.frames import HANDSHAKE, PER_REQUEST, Speaker
 from tests.support.http.asgi import Reply, headers_of, request
 from tests.support.requirement import requirement
@@ -198,27 +196,6 @@ def test_a_mark_that_clients_do_not_understand_is_refused(
 ) -> None:
     with pytest.raises(UsageError, match=why):
         marked_params({"properties": {"a": described}})
-
-
-@WRONG_MARKS
-async def test_of_a_tool_that_is_marked_wrongly_no_header_is_checked_and_the_reason_is_logged(
-    described: dict[str, Any], why: str, caplog: pytest.LogCaptureFixture
-) -> None:
-    server = Server("marked")
-
-    async def run(ctx: Any, arguments: Any) -> str:
-        return "ok"
-
-    schema = {"type": "object", "properties": {"a": described}}
-    server.add_tool(latest.Tool(name="t", input_schema=schema), run)
-    message = PEER.call(1, "t")
-    headers = {**headers_of(PEER, message), f"{PREFIX}A": "anything"}
-    assert (await post(message, headers, server)).status == 200
-    (warning,) = caplog.messages
-    assert warning.startswith("tool t: ")
-    assert warning.endswith("; its headers are not looked at")
-    reason = warning.removeprefix("tool t: ").removesuffix("; its headers are not looked at")
-    assert re.search(why, reason)
 
 
 def test_a_property_may_be_called_like_the_mark() -> None:
