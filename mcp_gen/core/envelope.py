@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from functools import cache
-from typing import Any, Literal, TypeAlias
+from typing import Any, Literal, TypeAlias, cast
 
 import msgspec
 from msgspec import UNSET, Raw, Struct, UnsetType, structs
@@ -194,12 +194,37 @@ def error_object(error: McpError | ProtocolError) -> ErrorObject:
 
 
 def read_error(data: Raw) -> McpError:
-    """Return the peer's error as an exception; a malformed error becomes an internal error."""
+    """Return the peer's error as an exception.
+
+    Of a malformed error, what can be read is kept: an error without a message has its code and
+    data. Without a code it is an internal error.
+    """
     try:
         found = _error.decode(data)
     except _UNREADABLE:
-        return McpError(ProtocolError.code, "an error without a code and a message")
+        return _read_loosely(data)
     return McpError(found.code, found.message, None if found.data is UNSET else found.data)
+
+
+def _read_loosely(data: Raw) -> McpError:
+    try:
+        error = msgspec.json.decode(data)
+    except _UNREADABLE:
+        error = None
+    if isinstance(error, str):
+        error = {"message": error}
+    if not isinstance(error, dict):
+        return McpError(ProtocolError.code, "an error without a code and a message")
+    members = cast("dict[str, Any]", error)
+    code, message = members.get("code"), members.get("message")
+    if isinstance(code, float) and code.is_integer():
+        code = int(code)
+    if not isinstance(code, int) or isinstance(code, bool):
+        code = ProtocolError.code
+        message = message or "an error without a code"
+    if not isinstance(message, str):
+        message = "an error without a message"
+    return McpError(code, message, members.get("data"))
 
 
 def _check_text(data: bytes, frame: Envelope) -> None:
