@@ -9,6 +9,7 @@ import msgspec
 from msgspec import UNSET, Raw, Struct, UnsetType, structs
 
 from mcp_gen.core.errors import InvalidRequest, McpError, ParseError, ProtocolError
+from mcp_gen.core.finite import check_finite
 from mcp_wire.base import encode
 
 __all__ = [
@@ -164,13 +165,27 @@ def _array() -> msgspec.json.Decoder[Struct]:
 
 
 def request(id: RequestId, method: str, params: Any) -> bytes:
-    """Return the bytes of a request. `params` may be UNSET."""
-    return encode(_Request(id=id, method=method, params=params))
+    """Return the bytes of a request. `params` may be UNSET.
+
+    Raises:
+        UsageError: A number in the params is NaN or infinite; the message ends in the path.
+    """
+    data = encode(_Request(id=id, method=method, params=params))
+    if b"null" in data:
+        check_finite(params, data, method)
+    return data
 
 
 def notification(method: str, params: Any) -> bytes:
-    """Return the bytes of a notification. `params` may be UNSET."""
-    return encode(_Notification(method=method, params=params))
+    """Return the bytes of a notification. `params` may be UNSET.
+
+    Raises:
+        UsageError: A number in the params is NaN or infinite; the message ends in the path.
+    """
+    data = encode(_Notification(method=method, params=params))
+    if b"null" in data:
+        check_finite(params, data, method)
+    return data
 
 
 def response(id: RequestId, result: Any) -> bytes:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import datetime
 import enum
 from collections import abc
@@ -52,6 +51,8 @@ class JsonTypeReader(enum.Flag):
     """Pydantic models, or metadata of pydantic or annotated_types."""
     EXTRA = enum.auto()
     """Not a library: some type has JSON Schema keywords of its author's own."""
+    FLOATS = enum.auto()
+    """Not a library: some value may be a float, which may be NaN or infinite."""
 
 
 _BOTH = JsonTypeReader.MSGSPEC | JsonTypeReader.PYDANTIC
@@ -157,13 +158,14 @@ def _reader_of_all(hints: Iterable[Any], enclosing: frozenset[Any]) -> JsonTypeR
 
 
 def _reader_of_plain(hint: Any, enclosing: frozenset[Any]) -> JsonTypeReader:
-    if hint in _LEAVES or hint in ARRAYS or hint in OBJECTS or hint in enclosing:
+    if hint is float or hint is Any or hint in ARRAYS or hint in OBJECTS:
+        return JsonTypeReader.FLOATS
+    if hint in _LEAVES or hint in enclosing:
         return JsonTypeReader.ANY
     if isinstance(hint, TypeVar):
         if hint.__constraints__:
             raise NotJsonType(f"{hint}: a type variable with constraints stands for no type")
-        # A variable that is not bound has the bound None, which each library reads.
-        return _reader_of(hint.__bound__, enclosing)
+        return _reader_of(Any if hint.__bound__ is None else hint.__bound__, enclosing)
     if isinstance(hint, type):
         return _reader_of_class(cast("type[Any]", hint), enclosing)
     raise _not_json_type(hint)
@@ -177,7 +179,7 @@ def _reader_of_class(kind: type[Any], enclosing: frozenset[Any]) -> JsonTypeRead
     if issubclass(kind, Struct):
         return JsonTypeReader.MSGSPEC | _reader_of_fields(kind, kind.__struct_fields__, enclosing)
     if hasattr(kind, "__get_pydantic_core_schema__") or "__pydantic_core_schema__" in vars(kind):
-        return JsonTypeReader.PYDANTIC | _extra_of_model(kind, enclosing)
+        return JsonTypeReader.PYDANTIC | _content_of_model(kind, enclosing)
     if hasattr(kind, "__dataclass_fields__"):
         # Loaded with the first dataclass.
         from dataclasses import fields
@@ -199,7 +201,7 @@ def _reader_of_fields(
     try:
         hints = get_type_hints(kind, include_extras=True)
     except NameError:
-        return JsonTypeReader.ANY  # the name may be defined further down
+        return JsonTypeReader.FLOATS  # the name may be defined further down
     try:
         field_hints = (_without_qualifiers(hints[name]) for name in names if name in hints)
         return _reader_of_all(field_hints, enclosing | {kind})
@@ -207,17 +209,19 @@ def _reader_of_fields(
         raise NotJsonType(f"{kind.__name__}: {error}") from None
 
 
-def _extra_of_model(kind: Any, enclosing: frozenset[Any]) -> JsonTypeReader:
-    """Return EXTRA if a pydantic model has schema keywords of its own, at any depth."""
+def _content_of_model(kind: Any, enclosing: frozenset[Any]) -> JsonTypeReader:
+    """Return EXTRA and FLOATS for a pydantic type, at any depth."""
+    fields: dict[str, Any] | None = getattr(kind, "model_fields", None)
+    found = JsonTypeReader.FLOATS if fields is None else JsonTypeReader.ANY
     if getattr(kind, "model_config", {}).get("json_schema_extra"):
-        return JsonTypeReader.EXTRA
-    found = JsonTypeReader.ANY
-    for field in getattr(kind, "model_fields", {}).values():
+        found |= JsonTypeReader.EXTRA
+    for field in (fields or {}).values():
         found |= _reader_of_pydantic_metadata((field, *field.metadata))
-        # Pydantic knows more types than this module.
-        with contextlib.suppress(NotJsonType):
+        try:
             found |= _reader_of(field.annotation, enclosing | {kind})
-    return found & JsonTypeReader.EXTRA
+        except NotJsonType:
+            found |= JsonTypeReader.FLOATS  # pydantic knows more types than this module
+    return found & (JsonTypeReader.EXTRA | JsonTypeReader.FLOATS)
 
 
 def _reader_of_pydantic_metadata(given: Iterable[Any]) -> JsonTypeReader:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from msgspec import Raw
 
 from mcp_gen.core.errors import UsageError
+from mcp_gen.core.finite import check_meta
 from mcp_gen.server.functions.docstrings import parse_docstring
 from mcp_gen.server.functions.json_types import JsonTypeReader
 from mcp_gen.server.functions.signature import Signature
@@ -75,6 +76,7 @@ class FunctionTool(ServerTool):
             immediate_message=immediate_message,
         )
         check_icons(f"tool {name}", icons)
+        check_meta(meta, f"tool {name}")
         if run_in_thread and self.signature.is_async:
             raise UsageError(f"tool {name}: an async function runs on the loop, not in a thread")
         self._description = description

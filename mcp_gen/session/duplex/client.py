@@ -21,6 +21,7 @@ from mcp_gen.core.errors import (
     SessionLost,
     TransportError,
 )
+from mcp_gen.core.finite import check_finite
 from mcp_gen.core.projection.closed import ClosedViolation, violations
 from mcp_gen.core.projection.project import restate
 from mcp_gen.core.protocol_state import MessageRejected, ResponseReceived
@@ -402,7 +403,9 @@ class ClientConnection(DuplexConnection):
             if self.profile is not None:
                 result = restate(result, self.profile.revision).value
             check_bounds(result)
-            return envelope.response(event.id, result)
+            answer = envelope.response(event.id, result)
+            check_finite(result, answer, event.method)
+            return answer
         except (McpError, ProtocolError) as error:
             return envelope.failure(event.id, envelope.error_object(error))
         except KeyboardInterrupt:
