@@ -22,7 +22,13 @@ from codegen.errors import CodegenError, Stopped, Stops
 from codegen.extensions.read import Extension, extension_folders, find_extension, read_extension
 from codegen.model.build import build
 from codegen.model.docs import NO_DOCS, read_docs
-from codegen.model.facts import check_facts, missing_facts, unfit_head, unlike
+from codegen.model.facts import (
+    check_facts,
+    missing_facts,
+    unfit_head,
+    unfit_name_params,
+    unlike,
+)
 from codegen.model.ir import Revision
 from codegen.model.names import module
 from codegen.model.normalize import normalize
@@ -306,6 +312,7 @@ def _read(folder: Path, overlay: Overlay, stops: Stops, before: Revision | None)
     check_facts(source)
     made = build(source, normalize(source, overlay), overlay)
     stops.add(source.stops)
+    stops.add(unfit_name_params(made))
     return made
 
 

@@ -56,5 +56,5 @@ def _fact_type(values: list[Any]) -> str:
     if kinds == ["str"] and all(snake(value) == value for value in present):
         made = f"Literal[{', '.join(literal(value) for value in dict.fromkeys(present))}]"
     else:
-        made = " | ".join(kinds)
+        made = " | ".join("Mapping[str, str]" if kind == "dict" else kind for kind in kinds)
     return f"{made} | None" if len(present) < len(values) else made

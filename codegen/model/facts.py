@@ -114,6 +114,21 @@ def unlike(revisions: Iterable[ir.Revision]) -> Iterator[Stop]:
             )
 
 
+def unfit_name_params(revision: ir.Revision) -> Iterator[Stop]:
+    """Yield a stop for each mirrored parameter of a method or params that the revision lacks."""
+    rows = next((fact.value for fact in revision.facts if fact.name == "name_params"), None)
+    params = {method.wire: revision.structs.get(method.params) for method in revision.methods}
+    for wire, param in rows.items() if isinstance(rows, dict) else ():
+        struct = params.get(wire)
+        if struct is None or param not in {field.wire for field in struct.fields}:
+            yield Stop(
+                revision.name,
+                f"facts.toml [facts.name_params] {wire}",
+                f"no such request, or its params have no `{param}`",
+                "correct the row",
+            )
+
+
 def check_alike(revisions: Iterable[ir.Revision]) -> None:
     """Check that all revisions state the same facts, the fields of the profile.
 

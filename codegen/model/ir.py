@@ -183,7 +183,7 @@ class Method:
 @dataclass(frozen=True)
 class Fact:
     name: str
-    value: str | int | bool | None
+    value: str | int | bool | dict[str, str] | None
     source: str
 
 

@@ -37,7 +37,7 @@ class Extension(Struct, frozen=True, kw_only=True, eq=False):
     arms: Mapping[str, tuple[type[Any], ...]]
     """Additional result types of protocol requests, told apart by `resultType`."""
     name_params: Mapping[str, str]
-    """The parameter of each method that the `Mcp-Name` header repeats."""
+    """The parameter that the name header repeats, of each method that has one."""
     wanted: Any = None
     """Type of what it adds to the notification filter of a client."""
     agreed: Any = None

@@ -92,6 +92,8 @@ class Profile(Struct, frozen=True, kw_only=True, weakref=True):
     """Header that repeats the `method` of the body."""
     name_header: str | None
     """Header that repeats the tool, prompt or URI of the body."""
+    name_params: Mapping[str, str]
+    """Parameter that the name header repeats, by method; no other method needs one."""
     param_header_prefix: str | None
     """Prefix of headers that repeat tool arguments marked with `x-mcp-header`."""
     get_stream: bool
@@ -157,6 +159,8 @@ class Profile(Struct, frozen=True, kw_only=True, weakref=True):
     """Invalid arguments of a tool: a JSON-RPC error, or a result with `isError`."""
     structured_content: Literal["none", "object", "any"]
     """JSON values that `structuredContent` may have."""
+    sub_resource_updates: bool
+    """True if a subscription to a resource also hears of its sub-resources."""
     resource_not_found_code: int
     """Error code of `resources/read` for an unknown URI."""
     cache_hints: bool

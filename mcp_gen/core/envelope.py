@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from functools import cache
-from typing import Any, Literal, TypeAlias
+from typing import Any, Literal, TypeAlias, cast
 
 import msgspec
 from msgspec import UNSET, Raw, Struct, UnsetType, structs
 
 from mcp_gen.core.errors import InvalidRequest, McpError, ParseError, ProtocolError
+from mcp_gen.core.finite import check_finite
 from mcp_wire.base import encode
 
 __all__ = [
@@ -164,13 +165,27 @@ def _array() -> msgspec.json.Decoder[Struct]:
 
 
 def request(id: RequestId, method: str, params: Any) -> bytes:
-    """Return the bytes of a request. `params` may be UNSET."""
-    return encode(_Request(id=id, method=method, params=params))
+    """Return the bytes of a request. `params` may be UNSET.
+
+    Raises:
+        UsageError: A number in the params is NaN or infinite; the message ends in the path.
+    """
+    data = encode(_Request(id=id, method=method, params=params))
+    if b"null" in data:
+        check_finite(params, data, method)
+    return data
 
 
 def notification(method: str, params: Any) -> bytes:
-    """Return the bytes of a notification. `params` may be UNSET."""
-    return encode(_Notification(method=method, params=params))
+    """Return the bytes of a notification. `params` may be UNSET.
+
+    Raises:
+        UsageError: A number in the params is NaN or infinite; the message ends in the path.
+    """
+    data = encode(_Notification(method=method, params=params))
+    if b"null" in data:
+        check_finite(params, data, method)
+    return data
 
 
 def response(id: RequestId, result: Any) -> bytes:
@@ -194,12 +209,37 @@ def error_object(error: McpError | ProtocolError) -> ErrorObject:
 
 
 def read_error(data: Raw) -> McpError:
-    """Return the peer's error as an exception; a malformed error becomes an internal error."""
+    """Return the peer's error as an exception.
+
+    Of a malformed error, what can be read is kept: an error without a message has its code and
+    data. Without a code it is an internal error.
+    """
     try:
         found = _error.decode(data)
     except _UNREADABLE:
-        return McpError(ProtocolError.code, "an error without a code and a message")
+        return _read_loosely(data)
     return McpError(found.code, found.message, None if found.data is UNSET else found.data)
+
+
+def _read_loosely(data: Raw) -> McpError:
+    try:
+        error = msgspec.json.decode(data)
+    except _UNREADABLE:
+        error = None
+    if isinstance(error, str):
+        error = {"message": error}
+    if not isinstance(error, dict):
+        return McpError(ProtocolError.code, "an error without a code and a message")
+    members = cast("dict[str, Any]", error)
+    code, message = members.get("code"), members.get("message")
+    if isinstance(code, float) and code.is_integer():
+        code = int(code)
+    if not isinstance(code, int) or isinstance(code, bool):
+        code = ProtocolError.code
+        message = message or "an error without a code"
+    if not isinstance(message, str):
+        message = "an error without a message"
+    return McpError(code, message, members.get("data"))
 
 
 def _check_text(data: bytes, frame: Envelope) -> None:

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from functools import lru_cache
-from typing import Any, cast
+from typing import Any, TypeVar, cast
 
 import msgspec
 from msgspec import Raw, Struct
 
-__all__ = ["as_object", "read_members", "read_meta"]
+__all__ = ["as_object", "convert_fields", "read_members", "read_meta"]
+
+S = TypeVar("S", bound=Struct)
 
 
 def read_meta(params: Raw) -> dict[str, Any] | None:
@@ -34,6 +36,40 @@ def _loose(names: tuple[str, ...]) -> msgspec.json.Decoder[Struct]:
     fields = {f"field{number}": name for number, name in enumerate(names)}
     kind = msgspec.defstruct("Loose", [(f, Raw, Raw(b"")) for f in fields], rename=fields)
     return msgspec.json.Decoder(kind)
+
+
+def convert_fields(kind: type[S], value: Any) -> tuple[S | None, list[tuple[str, str]]]:
+    """Convert plain JSON to a Struct, as far as its members fit.
+
+    Args:
+        kind: The Struct. A required text that is missing becomes empty.
+        value: Plain JSON.
+
+    Returns:
+        The Struct, or None if too much is missing; and the path and the description of each fault.
+    """
+    try:
+        return msgspec.convert(value, kind), []
+    except msgspec.ValidationError as error:
+        if not isinstance(value, dict):
+            return None, [("", str(error))]
+    members, kept = cast("dict[str, Any]", value), dict[str, Any]()
+    faults: list[tuple[str, str]] = []
+    for field in msgspec.structs.fields(kind):
+        name = field.encode_name
+        if name not in members:
+            if field.required:
+                faults.append((f".{name}", "missing"))
+        else:
+            try:
+                kept[field.name] = msgspec.convert(members[name], field.type)
+            except msgspec.ValidationError as error:
+                faults.append((f".{name}", str(error)))
+        if field.required and field.name not in kept:
+            if field.type is not str:
+                return None, faults
+            kept[field.name] = ""
+    return kind(**kept), faults
 
 
 def as_object(value: Any) -> dict[str, Any] | None:

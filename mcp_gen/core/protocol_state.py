@@ -206,7 +206,8 @@ class ProtocolState(Generic[W]):
             error = InvalidRequest(f"an answer to no open request: id {id!r}")
             return MessageRejected(error, None, batch)
         waiter = self._waiters.pop(id)
-        if frame.error:
+        # Some peers send both members, one of them null.
+        if frame.error and not (frame.result and bytes(frame.error) == b"null"):
             return ErrorReceived(waiter, envelope.read_error(frame.error))
         return ResponseReceived(waiter, frame.result)
 

@@ -555,6 +555,16 @@ def test_a_fact_that_only_one_revision_states_stops(tmp_path: Path) -> None:
     )
 
 
+@pytest.mark.parametrize("row", ['echo = "size"', 'call = "text"'])
+def test_a_mirrored_parameter_that_no_request_has_stops(tmp_path: Path, row: str) -> None:
+    fact = f'{FACTS}[facts.name_params]\nvalue = {{ {row} }}\nsource = "https://example.com"\n'
+    wire, _, param = row.replace('"', "").partition(" = ")
+    assert stopped(checkout(tmp_path, facts=fact)) == (
+        f"2030-01-01: facts.toml [facts.name_params] {wire}: no such request, or its params have "
+        f"no `{param}`; correct the row"
+    )
+
+
 def test_a_revision_without_facts_stops(tmp_path: Path) -> None:
     checkout(tmp_path)
     facts = tmp_path / "schema" / "2030-01-01" / "facts.toml"

@@ -41,6 +41,10 @@ STATEMENTS: dict[str, dict[str, Any]] = {
     # Headers that mirror the body.
     "method_header": {FIRST: None, STATELESS: "Mcp-Method"},
     "name_header": {FIRST: None, STATELESS: "Mcp-Name"},
+    "name_params": {
+        FIRST: {},
+        STATELESS: {"tools/call": "name", "prompts/get": "name", "resources/read": "uri"},
+    },
     "param_header_prefix": {FIRST: None, STATELESS: "Mcp-Param-"},
     # The one endpoint answers GET with a stream, and resumes streams, as long as it has sessions.
     "get_stream": {FIRST: False, BATCHES: True, STATELESS: False},
@@ -51,6 +55,8 @@ STATEMENTS: dict[str, dict[str, Any]] = {
     "stream_drop_cancels": {FIRST: False, STATELESS: True},
     # Arguments that do not fit are an error of the protocol, then one that the model sees.
     "bad_arguments": {FIRST: "protocol_error", TASKS: "tool_error"},
+    # What was updated may be a part of what was subscribed to, until URIs are listed in a filter.
+    "sub_resource_updates": {FIRST: True, STATELESS: False},
     "resource_not_found_code": {FIRST: -32002, STATELESS: -32602},
     "unknown_method_status": {FIRST: 200, STATELESS: 404},
     "cache_hints": {FIRST: False, STATELESS: True},

@@ -83,9 +83,17 @@ class IncomingMessages:
         elif news == "task_status":
             self._tasks.on_notification(params)
         for watch in list(self._watches):
-            watch.on_change(news, params)
+            if watch.on_change(news, params) is False:
+                self._report_unasked(news)
+                return
         if self.relay is not None:
             self.relay.on_notification(news, params)
+
+    def _report_unasked(self, news: str) -> None:
+        connection = self._connection
+        if connection is not None and connection.profile is not None:
+            method: Method[Any, None] = getattr(connection.profile, news)
+            connection.report_violation(method.name, "$.params", "not asked for by this client")
 
     def _on_late_result(self, method: Method[Any, Any], result: Raw) -> None:
         """Cancel a task whose creation was answered after the call had been abandoned."""

@@ -22,6 +22,7 @@ from mcp_gen.client.tasks.tasks import TaskCalls
 from mcp_gen.client.tools.typed_results import TypedResults
 from mcp_gen.core.errors import McpError, SessionLost, UsageError
 from mcp_gen.core.extensions.extensions import SERVER, declared, exists_at, owner_of
+from mcp_gen.core.loose_json import convert_fields
 from mcp_gen.session.messages.sender import RevisionAdapter
 from mcp_wire import latest
 from mcp_wire.peer_calls import ServerCaller
@@ -141,6 +142,8 @@ class ClientSession(ToolCalls):
         self.default_timeout_s = settings.timeout_s
         self.opening = opening
         """The server's InitializeResult or DiscoverResult."""
+        if connection.on_violation is not None:
+            self._report_server_info()
         if self._incoming.relay is not None:
             self._incoming.relay.session_recreated()
 
@@ -148,13 +151,27 @@ class ClientSession(ToolCalls):
 
     @property
     def server_info(self) -> Any:
-        """The server's Implementation (name and version); None if it did not send one."""
-        key = self.profile.server_info_key
-        if key is None:
+        """The server's Implementation (name and version); None if it did not send one.
+
+        Of a malformed one in `_meta`, the members that fit are kept; a missing text is empty.
+        """
+        if self.profile.server_info_key is None:
             return self.opening.server_info
+        return self._read_server_info()[0]
+
+    def _read_server_info(self) -> tuple[Any, list[tuple[str, str]]]:
         meta: dict[str, Any] = self.opening.meta or {}
-        info = meta.get(key)
-        return info and msgspec.convert(info, mcp_wire.types(self.revision).Implementation)
+        info = meta.get(self.profile.server_info_key or "")
+        if info is None:
+            return None, []
+        return convert_fields(mcp_wire.types(self.revision).Implementation, info)
+
+    def _report_server_info(self) -> None:
+        discover, key = self.profile.discover, self.profile.server_info_key
+        if discover is not None and key is not None:
+            for path, what in self._read_server_info()[1]:
+                where = f"$.result._meta.{key}{path}"
+                self._connection.report_violation(discover.name, where, what)
 
     @property
     def server_capabilities(self) -> Any:
@@ -329,8 +346,12 @@ class ClientSession(ToolCalls):
         the hooks of the extension, and `changes.agreed(EXTENSION)` is the part of an extension's
         filter that the server supports.
 
+        A change that was not asked for is dropped. Where the server was told what to send, at
+        revisions with `subscriptions/listen`, it is also reported as a violation.
+
         Args:
-            uris: URIs of resources to watch.
+            uris: URIs of resources to watch. Until 2025-11-25 a server may also tell of their
+                sub-resources: of `note://a/b` and `note://a?x` to a watch of `note://a`.
             tools: True watches the list of tools.
             prompts: True watches the list of prompts.
             resources: True watches the list of resources.

@@ -11,6 +11,8 @@ import contextlib
 import logging
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias
 
+from msgspec import structs
+
 from mcp_gen.core.errors import McpGenError, RequestTimeout, UsageError
 from mcp_wire import latest
 
@@ -78,6 +80,8 @@ class ChangeWatch:
         self._session = session
         self._subscriptions = subscriptions
         self._wanted = wanted
+        self._uris = frozenset(wanted.resource_subscriptions or ())
+        """URIs of the watched resources."""
         self._also = also
         self.honoured: latest.SubscriptionFilter = latest.SubscriptionFilter()
         """The part of the requested changes that the server will notify of; set by `async with`."""
@@ -164,28 +168,35 @@ class ChangeWatch:
 
     # --- called by the session ---
 
-    def on_change(self, event: str, params: Any) -> None:
-        """Handle a notification; `event` is its attribute name of Profile."""
-        if self._session.profile.listen and not self._is_own(params):
+    def on_change(self, event: str, params: Any) -> bool | None:
+        """Handle a notification; `event` is its attribute name of Profile.
+
+        Returns:
+            True if it is a change that was asked for, or what else belongs to this watch; False if
+            nobody asked for it: it is dropped. None if it belongs to no watch, or to another one.
+        """
+        listens = self._session.profile.listen is not None
+        if listens and not self._is_own(params):
             if event == "cancelled" and params.request_id == self._id and self._id is not None:
                 self._finish(None)
-            return
+            return None
         if event == "subscription_acknowledged":
-            self.honoured = params.notifications
+            self.honoured, is_asked = _restricted(params.notifications, self._wanted)
             if self._acknowledged is not None and not self._acknowledged.done():
                 self._acknowledged.set_result(None)
-            return
+            return is_asked
         kind = _KINDS.get(event)
         if kind is None:
-            return
+            return None
         change = Change(kind, getattr(params, "uri", None))
-        if self._session.profile.listen is None and not self._wants(change):
-            return
+        if not self._wants(change, self._wanted if listens else self.honoured):
+            return False if listens else None
         if len(self._pending) < MAX_WAITING:
             self._pending[change] = None
         elif change not in self._pending:
             _log.warning("watch: more changes than are looked at: %s is dropped", kind)
         self._wake()
+        return True
 
     def on_disconnect(self, error: BaseException) -> None:
         """End the watch with an error: the connection was lost."""
@@ -198,8 +209,7 @@ class ChangeWatch:
         # The ids 1 and "1" differ, and True is no id, though it equals 1.
         return self._id is not None and id == self._id and id.__class__ is self._id.__class__
 
-    def _wants(self, change: Change) -> bool:
-        wanted = self.honoured
+    def _wants(self, change: Change, wanted: latest.SubscriptionFilter) -> bool:
         lists = {
             "tools": wanted.tools_list_changed,
             "prompts": wanted.prompts_list_changed,
@@ -207,7 +217,11 @@ class ChangeWatch:
         }
         if change.uri is None:
             return bool(lists.get(change.kind))
-        return any(change.uri.startswith(uri) for uri in wanted.resource_subscriptions or ())
+        if change.uri in self._uris:
+            return True
+        if not self._session.profile.sub_resource_updates:
+            return False
+        return any(_is_part(change.uri, uri) for uri in self._uris)
 
     def _finish(self, error: BaseException | None) -> None:
         if not self._ended:
@@ -256,6 +270,7 @@ class ChangeWatch:
         for uri in uris:
             await self._subscriptions.hold(uri)
             self._subscribed.append(uri)
+        self._uris = frozenset(self._subscribed)
         self.honoured = latest.SubscriptionFilter(
             tools_list_changed=_granted(wanted.tools_list_changed, declared.tools),
             prompts_list_changed=_granted(wanted.prompts_list_changed, declared.prompts),
@@ -335,6 +350,33 @@ def check_extension_filters(
             raise UsageError(
                 f"watch: {type(one).__name__} is of no extension that this client declares here"
             )
+
+
+def _is_part(uri: str, whole: str) -> bool:
+    """Return True if a URI is of a part of another resource: below its path, or a query of it."""
+    if not uri.startswith(whole):
+        return False
+    return whole.endswith("/") or uri[len(whole) : len(whole) + 1] in ("/", "?", "#")
+
+
+def _restricted(granted: Any, wanted: latest.SubscriptionFilter) -> tuple[Any, bool]:
+    """Return what was granted of what was asked for, and True if that was all."""
+    uris = frozenset(wanted.resource_subscriptions or ())
+    kept = {
+        "tools_list_changed": granted.tools_list_changed if wanted.tools_list_changed else None,
+        "prompts_list_changed": (
+            granted.prompts_list_changed if wanted.prompts_list_changed else None
+        ),
+        "resources_list_changed": (
+            granted.resources_list_changed if wanted.resources_list_changed else None
+        ),
+        "resource_subscriptions": [
+            uri for uri in granted.resource_subscriptions or () if uri in uris
+        ]
+        or None,
+    }
+    is_asked = all((getattr(granted, name) or None) == (kept[name] or None) for name in kept)
+    return (granted if is_asked else structs.replace(granted, **kept)), is_asked
 
 
 def _granted(wanted: bool | None, declared: Any) -> bool | None:

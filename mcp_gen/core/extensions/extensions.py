@@ -166,16 +166,17 @@ class Extensions:
         return rows
 
     def name_params(self, profile: Profile) -> dict[str, tuple[str, str]]:
-        """Return the parameter of each extension method that is mirrored in a header.
+        """Return the parameter that the name header repeats, of each method that has one.
 
         Returns:
-            Its Python name and its JSON name, by method name. Both are empty if there is none.
+            Its Python name and its JSON name, by method name: methods of the protocol and of the
+            extensions at this revision. No other method has the header.
         """
-        return {
-            name: _name_param_of(method.params, extension.name_params.get(name, ""))
-            for extension in self.at(profile)
-            for name, method in extension.methods.items()
-        }
+        rows, named = dict(profile.methods), dict(profile.name_params)
+        for extension in self.at(profile):
+            rows |= extension.methods
+            named |= extension.name_params
+        return {name: _name_param_of(rows[name].params, wire) for name, wire in named.items()}
 
 
 def exists_at(extension: Extension, profile: Profile) -> bool:
@@ -358,7 +359,5 @@ def _has_field(kind: str, revision: str) -> bool:
 
 
 def _name_param_of(params: Any, wire: str) -> tuple[str, str]:
-    if not wire:
-        return "", ""
     fields = msgspec.structs.fields(params)
     return next((one.name, wire) for one in fields if one.encode_name == wire)

@@ -37,15 +37,17 @@ def marked_params(schema: Mapping[str, Any]) -> dict[str, tuple[str, ...]]:
             the tool.
     """
     found: dict[str, tuple[str, ...]] = {}
-    for name, path, described in _marked_properties(schema, ()):
+    lowered: set[str] = set()
+    for name, path, described in _marked_properties(schema):
         where = f"property `{'.'.join(path)}`: {MARK}={name!r}"
         if not isinstance(name, str) or not re.fullmatch(_TOKEN, name):
             raise UsageError(f"{where}: expected the end of a header's name")
-        if name.lower() in (other.lower() for other in found):
+        if name.lower() in lowered:
             raise UsageError(f"{where}: another property is marked with this name")
         if described.get("type") not in _TYPES:
             raise UsageError(f"{where}: expected its type to be one of {', '.join(_TYPES)}")
         found[name] = path
+        lowered.add(name.lower())
     if _count_marks(schema) > len(found):
         raise UsageError(
             f"{MARK}: only what is reached through `properties` alone can be marked: not what is "
@@ -56,31 +58,37 @@ def marked_params(schema: Mapping[str, Any]) -> dict[str, tuple[str, ...]]:
 
 
 def _marked_properties(
-    schema: Mapping[str, Any], path: tuple[str, ...]
+    schema: Mapping[str, Any],
 ) -> Iterator[tuple[Any, tuple[str, ...], Mapping[str, Any]]]:
-    """Yield the marked properties that are reached through `properties` alone."""
-    properties: Any = schema.get("properties")
-    if not isinstance(properties, dict):
-        return
-    for name, described in cast("dict[str, Any]", properties).items():
-        if isinstance(described, dict):
-            inner = cast("dict[str, Any]", described)
-            if MARK in inner:
-                yield inner[MARK], (*path, name), inner
-            yield from _marked_properties(inner, (*path, name))
+    """Yield the marked properties that are reached through `properties` alone, in order."""
+    # Without recursion, here and below: the schema may be a peer's, and nested as deep as it likes.
+    pending: list[tuple[tuple[str, ...], Mapping[str, Any]]] = [((), schema)]
+    while pending:
+        path, described = pending.pop()
+        if path and MARK in described:
+            yield described[MARK], path, described
+        properties: Any = described.get("properties")
+        if isinstance(properties, dict):
+            inner = cast("dict[str, Any]", properties)
+            pending += [
+                ((*path, name), one) for name, one in reversed(inner.items()) if type(one) is dict
+            ]
 
 
 def _count_marks(schema: Any) -> int:
     """Count the marks in a schema at any place."""
-    if schema.__class__ is list:
-        return sum(_count_marks(item) for item in schema)
-    if not isinstance(schema, dict):
-        return 0
-    members = cast("dict[str, Any]", schema)
-    schemas: list[Any] = []
-    for key, value in members.items():
-        if key in _SCHEMA_MAPS and isinstance(value, dict):
-            schemas += cast("dict[str, Any]", value).values()
-        elif key not in (*_SCHEMA_MAPS, *_DATA_KEYWORDS):
-            schemas.append(value)
-    return int(MARK in members) + sum(_count_marks(one) for one in schemas)
+    count = 0
+    pending = [schema]
+    while pending:
+        one = pending.pop()
+        if one.__class__ is list:
+            pending += one
+        elif isinstance(one, dict):
+            members = cast("dict[str, Any]", one)
+            count += MARK in members
+            for key, value in members.items():
+                if key in _SCHEMA_MAPS and isinstance(value, dict):
+                    pending += cast("dict[str, Any]", value).values()
+                elif key not in (*_SCHEMA_MAPS, *_DATA_KEYWORDS):
+                    pending.append(value)
+    return count

@@ -11,17 +11,12 @@ from base64 import b64decode, b64encode
 from typing import Any, cast
 
 __all__ = [
-    "REPEATED",
     "decoded_value",
     "encoded_value",
     "matches_value",
-    "mirrored_name",
     "mirrored_param",
     "value_at",
 ]
-
-REPEATED = ("name", "uri")
-"""Members of params that are mirrored in the name header, in this order of preference."""
 
 _PREFIX, _SUFFIX = b"=?base64?", b"?="
 _ENCODED = re.compile(rb"=\?base64\?(.*)\?=")
@@ -29,8 +24,6 @@ _ALLOWED = re.compile(rb"[\t\x20-\x7e]*")
 _PLAIN = re.compile(r"[!-~](?:[ -~]*[!-~])?")
 """Text that is sent unencoded: visible ASCII, with spaces inside."""
 _NUMBER = re.compile(r"-?(?:0|[1-9][0-9]*)(?P<rest>(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?)")
-_fields: dict[type[Any], str] = {}
-"""The mirrored member of each params type; empty if it has none."""
 
 
 def decoded_value(value: bytes) -> str | None:
@@ -89,32 +82,14 @@ def _is_number(text: str, value: float) -> bool:
         return False  # more digits than Python converts
 
 
-def mirrored_name(params: Any) -> str | None:
-    """Return the name or URI in a request's params; None if there is none.
-
-    Args:
-        params: Params as a wire type or as plain JSON.
-    """
-    if isinstance(params, dict):
-        members = cast("dict[str, Any]", params)
-        found = [members.get(name) for name in REPEATED]
-        return next((one for one in found if isinstance(one, str)), None)
-    field = _fields.get(params.__class__)
-    if field is None:
-        field = _fields[params.__class__] = next((n for n in REPEATED if hasattr(params, n)), "")
-    return getattr(params, field) if field else None
-
-
 def mirrored_param(params: Any, field: tuple[str, str]) -> str | None:
-    """Return the mirrored parameter of an extension's request; None if there is none.
+    """Return the parameter that the name header repeats; None if params lack it.
 
     Args:
         params: Params as a wire type or as plain JSON.
-        field: The parameter's Python name and JSON name; both empty if none is mirrored.
+        field: The parameter's Python name and JSON name.
     """
     attribute, wire = field
-    if not wire:
-        return None
     if isinstance(params, dict):
         found = cast("dict[str, Any]", params).get(wire)
     else:

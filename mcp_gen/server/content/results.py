@@ -9,10 +9,11 @@ import msgspec
 from msgspec import Raw
 
 import mcp_wire
+from mcp_gen.core.finite import check_finite
 from mcp_gen.core.projection.project import restate
 from mcp_gen.session.kernel.results import EncodedResult, RelayedResult
-from mcp_wire import UnknownContent, Wire, latest
-from mcp_wire.base import DEFAULT_TAGS
+from mcp_wire import UNSET, UnknownContent, Wire, latest
+from mcp_wire.base import DEFAULT_TAGS, wire_name
 
 if TYPE_CHECKING:
     from mcp_wire import common
@@ -22,7 +23,10 @@ __all__ = [
     "as_block",
     "as_text",
     "at_newest",
+    "check_blocks",
+    "check_built_result",
     "error_result",
+    "finite_json",
     "is_alternative_result",
     "is_block",
     "is_result",
@@ -31,6 +35,7 @@ __all__ = [
 ]
 
 _BLOCKS = frozenset(kind.__name__ for kind in get_args(latest.ContentBlock))
+_WITHOUT_FLOATS = frozenset({type(None), type(UNSET), Raw})
 _RESULTS = frozenset({latest.CallToolResult.__name__, latest.InputRequiredResult.__name__})
 
 
@@ -87,8 +92,12 @@ def as_block(value: Any) -> latest.ContentBlock:
 
 
 def as_text(value: Any) -> str:
-    """Return a text as it is, anything else as JSON."""
-    return value if isinstance(value, str) else to_json(value).decode()
+    """Return a text as it is, anything else as JSON.
+
+    Raises:
+        UsageError: A number in it is NaN or infinite.
+    """
+    return value if isinstance(value, str) else finite_json(value).decode()
 
 
 def _encode_other(value: Any) -> Any:
@@ -102,6 +111,42 @@ def _encode_other(value: Any) -> Any:
 
 to_json = msgspec.json.Encoder(enc_hook=_encode_other).encode
 """Encode what a tool returned as JSON; raises TypeError for what JSON cannot carry."""
+
+
+def finite_json(value: Any) -> bytes:
+    """Encode a value that may hold floats; see `to_json`.
+
+    Raises:
+        UsageError: A number in it is NaN or infinite; the message ends in the path.
+    """
+    json = to_json(value)
+    check_finite(value, json, "the result")
+    return json
+
+
+def check_built_result(result: Any) -> None:
+    """Check the plain JSON in a result that a tool has built itself.
+
+    Raises:
+        UsageError: A number in it is NaN or infinite; the message ends in the path.
+    """
+    for name in ("structured_content", "meta"):
+        _check_member(result, name, "$")
+    check_blocks(result.content, "$.content")
+
+
+def check_blocks(blocks: Sequence[Any], path: str = "$") -> None:
+    """Check the `_meta` of content blocks; see `check_built_result`."""
+    for i, block in enumerate(blocks):
+        _check_member(block, "meta", f"{path}[{i}]")
+        _check_member(getattr(block, "resource", None), "meta", f"{path}[{i}].resource")
+
+
+def _check_member(owner: Any, name: str, path: str) -> None:
+    value = getattr(owner, name, None)
+    if value.__class__ not in _WITHOUT_FLOATS:
+        where = f"{path}.{wire_name(name)}"
+        check_finite(value, to_json(value), "the result", where)
 
 
 def with_data_text(content: Sequence[Any], json: bytes, *, is_object: bool) -> list[Any]:

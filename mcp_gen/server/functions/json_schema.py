@@ -10,6 +10,7 @@ import msgspec
 from msgspec import UNSET
 
 from mcp_gen.core.errors import UsageError
+from mcp_gen.core.finite import find_non_finite
 from mcp_gen.server.functions.function import NO_DEFAULT
 
 if TYPE_CHECKING:
@@ -125,7 +126,7 @@ def _cached_schema(kind: Any) -> dict[str, Any] | None:
 
 
 def _default_as_json(one: Member) -> Any:
-    if one.default is UNSET:
+    if one.default is UNSET or find_non_finite(one.default) is not None:
         return UNSET
     try:
         if one.adapter is not None:

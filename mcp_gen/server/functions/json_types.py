@@ -41,7 +41,7 @@ class NotJsonType(Exception):
 
 
 class JsonTypeReader(enum.Flag):
-    """Library that the types in an annotation require for decoding."""
+    """Library that the types in an annotation require for decoding, and what else they hold."""
 
     ANY = 0
     """Builtins, dataclasses and similar types: msgspec decodes them, and pydantic could."""
@@ -49,8 +49,13 @@ class JsonTypeReader(enum.Flag):
     """Struct, attrs classes, Raw or `Meta` constraints."""
     PYDANTIC = enum.auto()
     """Pydantic models, or metadata of pydantic or annotated_types."""
+    EXTRA = enum.auto()
+    """Not a library: some type has JSON Schema keywords of its author's own."""
+    FLOATS = enum.auto()
+    """Not a library: some value may be a float, which may be NaN or infinite."""
 
 
+_BOTH = JsonTypeReader.MSGSPEC | JsonTypeReader.PYDANTIC
 _LEAVES = frozenset({Any, None, NoneType, bool, int, float, *STRINGS})
 _SETS = frozenset({set, frozenset, abc.Set, abc.MutableSet})
 _MUTABLE = (ARRAYS - {tuple, frozenset}) | OBJECTS
@@ -147,19 +152,20 @@ def _reader_of_all(hints: Iterable[Any], enclosing: frozenset[Any]) -> JsonTypeR
     found = JsonTypeReader.ANY
     for hint in hints:
         found |= _reader_of(hint, enclosing)
-    if found is JsonTypeReader.MSGSPEC | JsonTypeReader.PYDANTIC:
+    if _BOTH in found:
         raise NotJsonType("types of msgspec and of pydantic do not go together: use one of them")
     return found
 
 
 def _reader_of_plain(hint: Any, enclosing: frozenset[Any]) -> JsonTypeReader:
-    if hint in _LEAVES or hint in ARRAYS or hint in OBJECTS or hint in enclosing:
+    if hint is float or hint is Any or hint in ARRAYS or hint in OBJECTS:
+        return JsonTypeReader.FLOATS
+    if hint in _LEAVES or hint in enclosing:
         return JsonTypeReader.ANY
     if isinstance(hint, TypeVar):
         if hint.__constraints__:
             raise NotJsonType(f"{hint}: a type variable with constraints stands for no type")
-        # A variable that is not bound has the bound None, which each library reads.
-        return _reader_of(hint.__bound__, enclosing)
+        return _reader_of(Any if hint.__bound__ is None else hint.__bound__, enclosing)
     if isinstance(hint, type):
         return _reader_of_class(cast("type[Any]", hint), enclosing)
     raise _not_json_type(hint)
@@ -173,7 +179,7 @@ def _reader_of_class(kind: type[Any], enclosing: frozenset[Any]) -> JsonTypeRead
     if issubclass(kind, Struct):
         return JsonTypeReader.MSGSPEC | _reader_of_fields(kind, kind.__struct_fields__, enclosing)
     if hasattr(kind, "__get_pydantic_core_schema__") or "__pydantic_core_schema__" in vars(kind):
-        return JsonTypeReader.PYDANTIC
+        return JsonTypeReader.PYDANTIC | _content_of_model(kind, enclosing)
     if hasattr(kind, "__dataclass_fields__"):
         # Loaded with the first dataclass.
         from dataclasses import fields
@@ -195,12 +201,32 @@ def _reader_of_fields(
     try:
         hints = get_type_hints(kind, include_extras=True)
     except NameError:
-        return JsonTypeReader.ANY  # the name may be defined further down
+        return JsonTypeReader.FLOATS  # the name may be defined further down
     try:
         field_hints = (_without_qualifiers(hints[name]) for name in names if name in hints)
         return _reader_of_all(field_hints, enclosing | {kind})
     except NotJsonType as error:
         raise NotJsonType(f"{kind.__name__}: {error}") from None
+
+
+def _content_of_model(kind: Any, enclosing: frozenset[Any]) -> JsonTypeReader:
+    """Return EXTRA and FLOATS for a pydantic type, at any depth."""
+    fields: dict[str, Any] | None = getattr(kind, "model_fields", None)
+    found = JsonTypeReader.FLOATS if fields is None else JsonTypeReader.ANY
+    if getattr(kind, "model_config", {}).get("json_schema_extra"):
+        found |= JsonTypeReader.EXTRA
+    for field in (fields or {}).values():
+        found |= _reader_of_pydantic_metadata((field, *field.metadata))
+        try:
+            found |= _reader_of(field.annotation, enclosing | {kind})
+        except NotJsonType:
+            found |= JsonTypeReader.FLOATS  # pydantic knows more types than this module
+    return found & (JsonTypeReader.EXTRA | JsonTypeReader.FLOATS)
+
+
+def _reader_of_pydantic_metadata(given: Iterable[Any]) -> JsonTypeReader:
+    extra = any(getattr(one, "json_schema_extra", None) for one in given)
+    return JsonTypeReader.PYDANTIC | (JsonTypeReader.EXTRA if extra else JsonTypeReader.ANY)
 
 
 def _without_qualifiers(hint: Any) -> Any:
@@ -237,9 +263,11 @@ def _reader_of_metadata(hint: Any) -> JsonTypeReader:
     kind = _class_of(hint)
     for one in metadata(hint):
         if type(one).__module__.partition(".")[0] in ("pydantic", "annotated_types"):
-            found |= JsonTypeReader.PYDANTIC
+            found |= _reader_of_pydantic_metadata((one,))
         elif isinstance(one, Meta):
             found |= _reader_of_constraints(kind, one)
+            if one.extra_json_schema:
+                found |= JsonTypeReader.EXTRA
     return found
 
 

@@ -93,6 +93,8 @@ class Signature:
         """The return annotation, or `UNANNOTATED`."""
         self.parameters: list[Parameter] = []
         """Parameters supplied by the caller, in the order of the function."""
+        self.has_extra_schema = False
+        """True if a parameter has JSON Schema keywords of its author's own."""
         self._contexts: list[tuple[str, Any]] = []
         wanted: dict[str, Depends] = {}
         for parameter in found.parameters:
@@ -131,6 +133,7 @@ class Signature:
             if info is not None:
                 hint, default = Annotated[hint, info], pydantic_types.default_of(info, NO_DEFAULT)
             reader = self.reader_of(name, hint)
+            self.has_extra_schema |= JsonTypeReader.EXTRA in reader
             self.parameters.append(
                 Parameter(name, hint, default, JsonTypeReader.PYDANTIC in reader)
             )
@@ -252,6 +255,18 @@ class Signature:
                 for one in self.parameters
             ]
         )
+
+    @property
+    def extra_schema(self) -> dict[str, Any] | None:
+        """Input schema if parts of it were written by its author, and all types are defined."""
+        if not self.has_extra_schema:
+            return None
+        try:
+            return self.input_schema
+        except Exception:
+            # A type may be defined further down: what is wrong with it is seen at first use.
+            self.__dict__.pop("adapters", None)
+            return None
 
     # --- calling ---
 

@@ -104,6 +104,8 @@ class ListItem(Struct, eq=False):
     """Returns the wire type at a revision, where projecting `described` would lose something."""
     forms: dict[str, Any] = {}
     """Cache of the wire types, by revision."""
+    wrong_marks: str = ""
+    """Reason that clients drop a tool where headers repeat arguments; empty if they do not."""
 
     def at(self, revision: str) -> Any:
         """Return the wire type at a revision."""

@@ -7,8 +7,9 @@ import logging
 from typing import TYPE_CHECKING, Any
 
 import mcp_wire
-from mcp_gen.core.errors import McpGenError, ProtocolError
+from mcp_gen.core.errors import McpGenError, ProtocolError, UsageError
 from mcp_gen.core.projection.project import restate
+from mcp_gen.core.transport.header_params import marked_params
 from mcp_gen.server.listing.registry import next_number
 from mcp_gen.server.mounting.kinds import TOOLS, FeatureKind, row
 from mcp_gen.server.mounting.mount import ListItem
@@ -55,6 +56,8 @@ class RemoteList:
         """True once the list has been fetched."""
         self.private = False
         """True if the list has `cacheScope: "private"`."""
+        self.has_wrong_marks = False
+        """True if clients drop tools of the list where headers repeat arguments."""
         self._kind = kind
         self._relay = relay
         self._title = title
@@ -107,6 +110,7 @@ class RemoteList:
             )
             return
         self.items = items
+        self.has_wrong_marks = any(item.wrong_marks for item in items.values())
         self.is_known = True
         self._fetched_changes = changes
         self._until = loop.time() + ttl_ms / 1000
@@ -151,7 +155,10 @@ class RemoteList:
             return
         previous = self.items.get(inner_name)
         number = previous.number if previous else next_number()
-        found[inner_name] = ListItem(number, getattr(described, key), described)
+        wrong_marks = _wrong_marks(described) if self._kind is TOOLS else ""
+        found[inner_name] = ListItem(
+            number, getattr(described, key), described, wrong_marks=wrong_marks
+        )
 
 
 def _params(method: Any, cursor: str | None) -> Any:
@@ -160,6 +167,14 @@ def _params(method: Any, cursor: str | None) -> Any:
 
 def _field(kind: FeatureKind) -> str:
     return "resource_templates" if kind.listing == "templates" else kind.feature
+
+
+def _wrong_marks(tool: Any) -> str:
+    try:
+        marked_params(tool.input_schema)
+    except UsageError as error:
+        return str(error)
+    return ""
 
 
 def _needs_task(tool: Any) -> bool:

@@ -109,9 +109,20 @@ class RemoteMount(Mount):
         return [item.name for item in self.lists[kind].items.values()]
 
     async def items(self, ctx: Context, kind: FeatureKind) -> Sequence[ListItem]:
-        """Return the items of a list; the cached ones if the remote server is unreachable."""
+        """Return the items of a list; the cached ones if the remote server is unreachable.
+
+        Where headers repeat arguments, tools that mark theirs wrongly are left out: clients would
+        drop them. Their calls are forwarded all the same.
+        """
         await self.fetch_list(kind)
-        return list(self.lists[kind].items.values())
+        remote_list = self.lists[kind]
+        items = list(remote_list.items.values())
+        if not (remote_list.has_wrong_marks and _repeats_arguments(ctx)):
+            return items
+        for item in items:
+            if item.wrong_marks:
+                self.warn(item.name, f"is left out over HTTP: {item.wrong_marks}")
+        return [item for item in items if not item.wrong_marks]
 
     async def fetch_list(self, kind: FeatureKind) -> None:
         """Fetch a list, unless the cached one is fresh."""
@@ -126,6 +137,8 @@ class RemoteMount(Mount):
         """Return True if the cached list is valid for all clients until list_changed."""
         remote_list = self.lists[kind]
         has_notifications = self._notifications.covers(kind)
+        if remote_list.has_wrong_marks and ctx.profile.param_header_prefix is not None:
+            return False  # over another transport, the same revision has another list
         return (
             has_notifications
             and not remote_list.private
@@ -366,6 +379,10 @@ class RemoteMount(Mount):
         """Cancel the suspended calls and stop listening to the session."""
         self._suspended.clear()
         self._notifications.close()
+
+
+def _repeats_arguments(ctx: Context) -> bool:
+    return ctx.headers is not None and ctx.profile.param_header_prefix is not None
 
 
 def _at_revision(params: Any, revision: str) -> Any:

@@ -14,6 +14,7 @@ from msgspec.structs import replace
 
 import mcp_wire
 from mcp_gen.core.errors import ResourceNotFound
+from mcp_gen.core.finite import check_finite
 from mcp_gen.core.projection.project import restate
 from mcp_gen.server.content.results import is_alternative_result
 from mcp_wire import UnknownContent, Wire, latest
@@ -137,7 +138,9 @@ def _part(value: Any, types: _WireTypes, uri: str, mime_type: str | None) -> Any
     if isinstance(value, _BYTES):
         blob = b64encode(cast("bytes", value)).decode()
         return types.blob(uri=uri, blob=blob, mime_type=mime_type or BINARY)
-    return types.text(uri=uri, text=_to_json(value).decode(), mime_type=mime_type or JSON)
+    json = _to_json(value)
+    check_finite(value, json, "the contents")
+    return types.text(uri=uri, text=json.decode(), mime_type=mime_type or JSON)
 
 
 def mime_type_of(returns: Any) -> str | None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, get_args
 
+from mcp_gen.core.errors import UsageError
 from mcp_gen.server.tools.tool import header_params_of
 from mcp_wire import common
 
@@ -61,5 +62,12 @@ class HeaderParamLookup:
             return None
         known = self._known.get(name)
         if known is None or known[0] is not tool:
-            known = self._known[name] = (tool, header_params_of(tool))
+            known = self._known[name] = (tool, _header_params_of_mounted(tool))
         return known[1]
+
+
+def _header_params_of_mounted(tool: Any) -> HeaderPaths:
+    try:
+        return header_params_of(tool)
+    except UsageError:
+        return {}  # not listed; it is called as if nothing were marked

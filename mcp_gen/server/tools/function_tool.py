@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from msgspec import Raw
 
 from mcp_gen.core.errors import UsageError
+from mcp_gen.core.finite import check_meta
 from mcp_gen.server.functions.docstrings import parse_docstring
 from mcp_gen.server.functions.json_types import JsonTypeReader
 from mcp_gen.server.functions.signature import Signature
@@ -75,6 +76,7 @@ class FunctionTool(ServerTool):
             immediate_message=immediate_message,
         )
         check_icons(f"tool {name}", icons)
+        check_meta(meta, f"tool {name}")
         if run_in_thread and self.signature.is_async:
             raise UsageError(f"tool {name}: an async function runs on the loop, not in a thread")
         self._description = description
@@ -101,6 +103,12 @@ class FunctionTool(ServerTool):
         return self._compiled_schema is None and not any(
             one.by_pydantic for one in self.signature.parameters
         )
+
+    def marked_schema(self) -> Mapping[str, Any] | None:
+        """Return the input schema if its author has written any part of it; None if not."""
+        if self._compiled_schema is not None:
+            return self._compiled_schema.schema
+        return self.signature.extra_schema
 
     def _describe(self) -> latest.Tool:
         signature = self.signature

@@ -12,10 +12,14 @@ from msgspec import Raw
 
 import mcp_wire
 from mcp_gen.core.errors import UsageError
+from mcp_gen.core.finite import check_finite
 from mcp_gen.server.content.blocks import Structured
 from mcp_gen.server.content.results import (
     as_block,
     as_text,
+    check_blocks,
+    check_built_result,
+    finite_json,
     is_alternative_result,
     is_block,
     is_result,
@@ -86,8 +90,11 @@ class Output:
         def encode(value: Any) -> Any:
             if value.__class__ not in _PLAIN:
                 if is_result(value):
+                    if not is_alternative_result(type(value)):
+                        check_built_result(value)
                     return value
                 if is_block(value):
+                    check_blocks([value])
                     return latest.CallToolResult(content=[value])
                 if isinstance(value, Structured):
                     value = [*value.content, cast("Any", value).data]
@@ -96,6 +103,7 @@ class Output:
             is_sequence = isinstance(value, (list, tuple))
             values = cast("Sequence[Any]", value) if is_sequence else [value]
             if any(map(is_block, values)):
+                check_blocks(values)
                 return latest.CallToolResult(content=list(map(as_block, values)))
             return result_type(content=[text_type(text=as_text(one)) for one in values])
 
@@ -108,11 +116,16 @@ class _DataOutput(Output):
     Args:
         what: Name of the tool, for error messages.
         unchecked: Classes of values that match the output schema; others are checked.
+        floats: A value may hold floats, which may be NaN or infinite.
     """
 
-    def __init__(self, what: str, unchecked: frozenset[type] = frozenset()) -> None:
+    def __init__(
+        self, what: str, unchecked: frozenset[type] = frozenset(), *, floats: bool = True
+    ) -> None:
         self._what = what
         self._unchecked = unchecked
+        self._to_json = finite_json if floats else to_json
+        """Encodes a value. Where types hold no floats, nothing is checked."""
 
     @cached_property
     def _is_object(self) -> bool:
@@ -123,6 +136,7 @@ class _DataOutput(Output):
         types, holds = mcp_wire.types(revision), mcp_wire.profile(revision).structured_content
         result_type, text_type = types.CallToolResult, types.TextContent
         unchecked, is_object = self._unchecked, self._is_object
+        to_json = self._to_json
         # The output schema is wrapped by the same rule when it is projected.
         is_wrapped = not is_object and holds == "object"
 
@@ -135,6 +149,7 @@ class _DataOutput(Output):
                     return value
                 if isinstance(value, Structured):
                     content, value = value.content, cast("Any", value).data
+                    check_blocks(content)
             try:
                 json = to_json(value) if value.__class__ in unchecked else self._json(value)
             except (msgspec.ValidationError, ValueError) as error:
@@ -166,6 +181,7 @@ class _DataOutput(Output):
 
     def _check_result(self, result: Any) -> None:
         """Check that a result built by the tool has structured content, or is an error."""
+        check_built_result(result)
         if result.is_error:
             return
         if getattr(result, "structured_content", None) in (None, UNSET):
@@ -179,9 +195,9 @@ class _DataOutput(Output):
 class _HintOutput(_DataOutput):
     """Output of a type that msgspec encodes."""
 
-    def __init__(self, what: str, hint: Any) -> None:
+    def __init__(self, what: str, hint: Any, *, floats: bool) -> None:
         classes = accepted_classes(hint)
-        super().__init__(what, classes or frozenset())
+        super().__init__(what, classes or frozenset(), floats=floats)
         self._hint = hint
         self._accepts_all = classes is None
 
@@ -198,7 +214,7 @@ class _HintOutput(_DataOutput):
         return msgspec.json.Decoder(self._hint)
 
     def _json(self, value: Any) -> bytes:
-        json = to_json(value)
+        json = self._to_json(value)
         if not self._accepts_all:
             # Only values of another class come here; type checkers cover the rest.
             self._decoder.decode(json)
@@ -208,9 +224,10 @@ class _HintOutput(_DataOutput):
 class _PydanticOutput(_DataOutput):
     """Output of a type that pydantic encodes."""
 
-    def __init__(self, what: str, hint: Any) -> None:
-        super().__init__(what)
+    def __init__(self, what: str, hint: Any, *, floats: bool) -> None:
+        super().__init__(what, floats=floats)
         self._hint = hint
+        self._floats = floats
         self._class = bare(hint)
         self._is_model = hasattr(self._class, "__pydantic_serializer__")
 
@@ -230,7 +247,10 @@ class _PydanticOutput(_DataOutput):
         if self._is_model and not isinstance(value, self._class):
             # Pydantic would serialize another class with the fields it finds, possibly none.
             raise ValueError(f"expected {self._hint}, got {type(value).__name__}")
-        return pydantic_types.dump(self._adapter, value)
+        json = pydantic_types.dump(self._adapter, value)
+        if self._floats:
+            check_finite(value, json, "the result")
+        return json
 
 
 class _SchemaOutput(_DataOutput):
@@ -245,7 +265,7 @@ class _SchemaOutput(_DataOutput):
         return self._compiled_schema.schema
 
     def _json(self, value: Any) -> bytes:
-        json = to_json(value)
+        json = self._to_json(value)
         self._compiled_schema.check(msgspec.json.decode(json))
         return json
 
@@ -270,11 +290,8 @@ def output_for_type(what: str, hint: Any, reader: JsonTypeReader) -> Output:
     """
     if hint is None:
         return Output()
-    return (
-        _PydanticOutput(what, hint)
-        if JsonTypeReader.PYDANTIC in reader
-        else _HintOutput(what, hint)
-    )
+    made = _PydanticOutput if JsonTypeReader.PYDANTIC in reader else _HintOutput
+    return made(what, hint, floats=JsonTypeReader.FLOATS in reader)
 
 
 def output_for_schema(what: str, schema: Any) -> Output:

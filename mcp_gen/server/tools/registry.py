@@ -98,7 +98,7 @@ class ToolRegistry:
         """Add a tool.
 
         Raises:
-            UsageError: The name is taken.
+            UsageError: The name is taken, or `x-mcp-header` is used as no client accepts it.
         """
         self._prepare(tool)
         self.listing.items.add(tool.name, tool)
@@ -111,7 +111,8 @@ class ToolRegistry:
             tool: The new tool.
 
         Raises:
-            UsageError: No tool has that name, or the new tool's name is taken.
+            UsageError: No tool has that name, the new tool's name is taken, or it uses
+                `x-mcp-header` as no client accepts it.
         """
         self._prepare(tool)
         self.listing.items.replace(name, tool.name, tool)
@@ -121,6 +122,7 @@ class ToolRegistry:
             self.enable_tasks()
         if tool.ui is not None and self.enable_apps is not None:
             self.enable_apps(tool)
+        tool.check_marks()
 
     async def call(
         self, ctx: Context, params: CallParams

@@ -11,6 +11,7 @@ from msgspec import Raw
 
 import mcp_wire
 from mcp_gen.core.errors import UsageError
+from mcp_gen.core.finite import check_meta
 from mcp_gen.core.projection.project import restate
 from mcp_gen.server.context.blocking import call_in_thread
 from mcp_gen.server.functions.schema_validation import CompiledSchema
@@ -63,6 +64,7 @@ class SchemaTool(ServerTool):
             immediate_message=immediate_message,
         )
         check_icons(f"tool {tool.name}", tool.icons)
+        check_meta(tool.meta, f"tool {tool.name}")
         self._tool = tool
         self._handler = handler
         self._is_async = _check_handler(tool.name, handler)

@@ -125,7 +125,31 @@ class ServerTool(AnyTool):
     @cached_property
     def header_params(self) -> HeaderPaths:
         """Arguments that HTTP headers repeat; empty for most tools."""
-        return header_params_of(self.tool)
+        try:
+            return header_params_of(self.tool)
+        except UsageError as error:
+            # Only of types that were not yet defined when the tool was added.
+            _log.warning("tool %s: %s; its headers are not looked at", self.name, error)
+            return {}
+
+    def marked_schema(self) -> Mapping[str, Any] | None:
+        """Return the input schema if `x-mcp-header` may be in it; None if not."""
+        return self.tool.input_schema
+
+    def check_marks(self) -> None:
+        """Check that conforming clients accept the arguments marked with `x-mcp-header`.
+
+        Raises:
+            UsageError: A mark breaks a rule of the protocol; clients would drop the tool.
+
+        Source: https://modelcontextprotocol.io/specification/2026-07-28/server/tools#x-mcp-header
+        """
+        schema = self.marked_schema()
+        if schema is not None:
+            try:
+                marked_params(schema)
+            except UsageError as error:
+                raise UsageError(f"tool {self.name}: {error}") from None
 
     @abstractmethod
     def _describe(self) -> latest.Tool: ...
@@ -179,12 +203,12 @@ class ServerTool(AnyTool):
 
 
 def header_params_of(tool: latest.Tool) -> HeaderPaths:
-    """Return the arguments that HTTP headers repeat; none if the schema marks them wrongly."""
-    try:
-        found = marked_params(tool.input_schema)
-    except UsageError as error:
-        _log.warning("tool %s: %s; its headers are not looked at", tool.name, error)
-        return {}
+    """Return the arguments that HTTP headers repeat.
+
+    Raises:
+        UsageError: The schema marks them wrongly.
+    """
+    found = marked_params(tool.input_schema)
     return {name.lower().encode(): path for name, path in found.items()}
 
 

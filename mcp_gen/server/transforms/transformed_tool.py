@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, cast
 import msgspec
 from msgspec import Raw
 
+from mcp_gen.core.finite import check_meta
 from mcp_gen.server.content.results import at_newest, is_alternative_result, is_result
 from mcp_gen.server.context.options import AnyTool
 from mcp_gen.server.tools.tool import InvalidArguments, ServerTool, check_icons, validate_ui
@@ -125,6 +126,7 @@ class TransformedTool(ServerTool):
             name, timeout_s=tool.timeout_s, run_in_thread=tool.run_in_thread, task=tool.task
         )
         check_icons(f"tool {name}", described.get("icons"))
+        check_meta(described.get("meta"), f"tool {name}")
         self.origin = tool
         """The tool that is called."""
         self.is_remote = tool.is_remote
@@ -141,6 +143,10 @@ class TransformedTool(ServerTool):
         nested = isinstance(tool, TransformedTool) and not tool.calls_directly
         self.calls_directly: bool = not (self._factories or result is not None or nested)
         """True if a call is passed to the tool without further steps."""
+
+    def marked_schema(self) -> Mapping[str, Any] | None:
+        """Return the input schema if `x-mcp-header` may be in it; None if not."""
+        return self.origin.marked_schema() if self._mapping is None else self._mapping.schema
 
     def _describe(self) -> latest.Tool:
         tool = msgspec.structs.replace(self.origin.tool, name=self.name, **self._described)

@@ -21,6 +21,7 @@ from mcp_gen.core.errors import (
     SessionLost,
     TransportError,
 )
+from mcp_gen.core.finite import check_finite
 from mcp_gen.core.projection.closed import ClosedViolation, violations
 from mcp_gen.core.projection.project import restate
 from mcp_gen.core.protocol_state import MessageRejected, ResponseReceived
@@ -276,7 +277,7 @@ class ClientConnection(DuplexConnection):
         if isinstance(event, MessageRejected):
             if self._closed:
                 return  # for example the response to a listen request
-            self._report_violation("", "$", str(event.error))
+            self.report_violation("", "$", str(event.error))
         super()._handle(event)
 
     def _release_held(self) -> None:
@@ -314,14 +315,21 @@ class ClientConnection(DuplexConnection):
         row = self._rows.get(name)
         method = profile.methods.get(name) if row is None else row(profile)
         if method is None or not method.from_server:
-            self._report_violation(
+            self.report_violation(
                 name, "$.method", f"not for a server to send at {profile.revision}"
             )
         elif params:
             for violation in violations(method.params, params, profile.revision, "$.params"):
-                self._report_violation(name, *violation)
+                self.report_violation(name, *violation)
 
-    def _report_violation(self, method: str, path: str, what: str) -> None:
+    def report_violation(self, method: str, path: str, what: str) -> None:
+        """Report a violation of the server, unless the client is lenient.
+
+        Args:
+            method: Method of the message; empty if there is none.
+            path: JSON path of the violation in the message.
+            what: Description of the violation.
+        """
         if self.on_violation is not None:
             self.on_violation(method, ClosedViolation(path, what))
 
@@ -355,7 +363,7 @@ class ClientConnection(DuplexConnection):
 
     def _refuse(self, event: RequestReceived) -> None:
         _log.warning("the server asks for `%s`, which is not offered", event.method)
-        self._report_violation(event.method, "$.method", "not for a server to ask this client")
+        self.report_violation(event.method, "$.method", "not for a server to ask this client")
         error = MethodNotFound(f"this client does not offer `{event.method}`")
         self.report_refusal(event.method, error)
         self._send(envelope.failure(event.id, envelope.error_object(error)), event.batch)
@@ -395,7 +403,9 @@ class ClientConnection(DuplexConnection):
             if self.profile is not None:
                 result = restate(result, self.profile.revision).value
             check_bounds(result)
-            return envelope.response(event.id, result)
+            answer = envelope.response(event.id, result)
+            check_finite(result, answer, event.method)
+            return answer
         except (McpError, ProtocolError) as error:
             return envelope.failure(event.id, envelope.error_object(error))
         except KeyboardInterrupt:

@@ -66,7 +66,7 @@ class ServerConnection(DuplexConnection, Session, Generic[C]):
         self._runner = HandlerRunner(kernel, self._finish)
         self._keep_alive_task: asyncio.Task[None] | None = None
         self._named_profile: Profile | None = None
-        """Profile that the last request named in `_meta`, at revisions without a handshake."""
+        """Profile that the last request named in `_meta`, admitted or not; None before one did."""
 
     @property
     def profile(self) -> Profile | None:
@@ -268,13 +268,21 @@ class ServerConnection(DuplexConnection, Session, Generic[C]):
     def _prepare(self, event: RequestReceived) -> Call[C]:
         agreed = self._connection.profile
         # A client without a handshake that has named a revision names one in each request.
-        sure = agreed is None and self._named_profile is not None
-        binding = self.kernel.binding_for_request(agreed, event.params, sure=sure)
+        named = self._named_profile if agreed is None else None
+        binding = self.kernel.binding_for_request(agreed, event.params, sure=named is not None)
+        if named is not None:
+            handshake = binding.profile.handshake
+            if handshake is not None and event.method != handshake.name:
+                # Only a handshake may still come without a revision.
+                binding = self.kernel.bindings[named.revision]
+        profile = binding.profile
+        if profile.handshake is None:
+            self._named_profile = profile
         if len(self._connection.in_flight) >= self._max_concurrent:
-            self._make_room(event, binding.profile)
+            self._make_room(event, profile)
         # The origin from the handshake is only valid at the revision that it agreed on.
-        known = self.origin if binding.profile is agreed else None
-        origin = known or self._new_origin(binding.profile)
+        known = self.origin if profile is agreed else None
+        origin = known or self._new_origin(profile)
         if self._posted:
             origin = self._with_headers(origin, self._posted)
         try:
@@ -283,8 +291,7 @@ class ServerConnection(DuplexConnection, Session, Generic[C]):
             asked = event.id, event.method, event.params, origin
             self.kernel.report_refusal(self._notifications, *asked, error)
             raise
-        if binding.profile.handshake is None:
-            self._named_profile = binding.profile
+        if profile.handshake is None:
             self._open()
         return call
 

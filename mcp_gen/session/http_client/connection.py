@@ -13,6 +13,7 @@ from msgspec import UNSET
 
 from mcp_gen.core import envelope
 from mcp_gen.core.errors import McpError, SessionExpired
+from mcp_gen.core.extensions.extensions import Extensions
 from mcp_gen.session.duplex.client import ClientConnection
 from mcp_gen.session.http_client.headers import MirroredHeaders
 
@@ -23,7 +24,6 @@ if TYPE_CHECKING:
 
     from mcp_gen.core.envelope import RequestId
     from mcp_gen.core.errors import McpGenError
-    from mcp_gen.core.extensions.extensions import Extensions
     from mcp_gen.core.transport.protocols import Duplex, Lines, Posts
     from mcp_gen.session.duplex.connection import MessageSender, Waiter
     from mcp_wire.method import Method, Route
@@ -67,7 +67,7 @@ class HttpClientConnection(ClientConnection):
     def attempt(self, profile: Profile) -> None:
         """Send messages at this revision until one is negotiated."""
         self._http.use_revision(profile, agreed=False)
-        self._mirror = MirroredHeaders(profile)
+        self._mirror = MirroredHeaders(profile, Extensions().name_params(profile))
 
     def agree(
         self,
@@ -78,9 +78,8 @@ class HttpClientConnection(ClientConnection):
         """Set the negotiated revision; see `ClientConnection.agree`."""
         super().agree(profile, routes, extensions)
         self._http.use_revision(profile, agreed=True)
-        self._mirror = MirroredHeaders(
-            profile, extensions.name_params(profile) if extensions else {}
-        )
+        known = Extensions() if extensions is None else extensions
+        self._mirror = MirroredHeaders(profile, known.name_params(profile))
 
     async def opened(self, session: Any) -> None:
         """Open the SSE stream for server messages, then the session."""

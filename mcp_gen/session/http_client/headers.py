@@ -20,7 +20,6 @@ from mcp_gen.core.transport.header_params import (
 )
 from mcp_gen.core.transport.header_values import (
     encoded_value,
-    mirrored_name,
     mirrored_param,
     value_at,
 )
@@ -47,14 +46,12 @@ class MirroredHeaders:
 
     Args:
         profile: Profile of the revision.
-        name_params: Parameter that the name header repeats, by method of an extension.
+        name_params: Parameter that the name header repeats, by method; see
+            `Extensions.name_params`.
     """
 
-    def __init__(
-        self, profile: Profile, name_params: Mapping[str, tuple[str, str]] | None = None
-    ) -> None:
-        self._name_params = name_params or {}
-        """Parameter that the name header repeats, by method of an extension."""
+    def __init__(self, profile: Profile, name_params: Mapping[str, tuple[str, str]]) -> None:
+        self._name_params = name_params
         types = mcp_wire.types(profile.revision)
         self._profile = profile
         self._method = _lower(profile.method_header)
@@ -73,10 +70,8 @@ class MirroredHeaders:
         if not self._method:
             return ()
         lines = [(self._method, method.encode())]
-        of_extension = self._name_params.get(method)
-        about = (
-            mirrored_name(params) if of_extension is None else mirrored_param(params, of_extension)
-        )
+        field = self._name_params.get(method)
+        about = None if field is None else mirrored_param(params, field)
         if about is not None:
             lines.append((self._name, encoded_value(about)))
             marks = self._marks.get(about)

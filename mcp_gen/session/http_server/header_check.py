@@ -14,7 +14,6 @@ from mcp_gen.core.loose_json import read_members
 from mcp_gen.core.transport.header_values import (
     decoded_value,
     matches_value,
-    mirrored_name,
     mirrored_param,
     value_at,
 )
@@ -71,7 +70,7 @@ class HeaderCheck:
         headers: Headers,
         method: str,
         params: Any,
-        field: tuple[str, str] | None = None,
+        field: tuple[str, str] | None,
     ) -> None:
         """Check the headers that repeat the method, and the name or URI it is about.
 
@@ -79,7 +78,8 @@ class HeaderCheck:
             headers: HTTP headers.
             method: Name of the method.
             params: Params as a wire type, or the members that could be decoded.
-            field: Parameter that the name header repeats, if the method is an extension's.
+            field: Parameter that the name header repeats, as its Python name and its JSON name;
+                None if the method has none.
 
         Raises:
             McpError: a header is missing or differs from the body.
@@ -90,8 +90,8 @@ class HeaderCheck:
             if given != wanted and (given is None or given.strip() != wanted):
                 raise self._expected(self._profile.method_header, method)
         about: str | None = None
-        if self._name:
-            about = mirrored_name(params) if field is None else mirrored_param(params, field)
+        if self._name and field is not None:
+            about = mirrored_param(params, field)
         if about is not None:
             given = raw.get(self._name)
             # Fast path: most values are not encoded.

@@ -11,7 +11,6 @@ from mcp_gen.core import envelope
 from mcp_gen.core.errors import InvalidRequest, McpError, ProtocolError
 from mcp_gen.core.loose_json import read_members
 from mcp_gen.core.protocol_state import NotificationReceived
-from mcp_gen.core.transport.header_values import REPEATED
 from mcp_gen.core.transport.protocols import Answer
 from mcp_gen.session.http_server.header_check import HeaderCheck
 from mcp_gen.session.kernel.limits import OpenRequests
@@ -195,6 +194,7 @@ class PerRequestExchange(Generic[C]):
         """
         check = self._checks.get(binding.profile.revision) or self._check(binding.profile)
         headers: Headers = origin.headers
+        field = binding.name_params.get(method)
         if origin.stated_revision is None:
             origin.stated_revision = check.revision(headers)
         try:
@@ -202,11 +202,10 @@ class PerRequestExchange(Generic[C]):
         except (McpError, ProtocolError):
             if origin.ready:
                 # The request is admitted: header errors come before those of its method or params.
-                field = binding.name_params.get(method)
-                names = REPEATED if field is None else (field[1],)
+                names = () if field is None else (field[1],)
                 check.message(headers, method, read_members(frame.params, names), field)
             raise
-        check.message(headers, method, call.params, binding.name_params.get(method))
+        check.message(headers, method, call.params, field)
         marked = self._header_params
         if (
             marked is not None

@@ -33,7 +33,7 @@ class RevisionBinding(Generic[C]):
         lifecycle: Admission strategy of the revision.
         identity: Members of `_meta` in each result that name the server; empty where the revision
             has none.
-        name_params: Parameter that the name header repeats, by method of an extension; see
+        name_params: Parameter that the name header repeats, by method; see
             `Extensions.name_params`.
     """
 

@@ -16,6 +16,7 @@ from mcp_gen.core.errors import (
     RequestTimeout,
     UsageError,
 )
+from mcp_gen.core.finite import find_non_finite
 from mcp_gen.session.messages.channel import is_disconnect
 
 if TYPE_CHECKING:
@@ -36,7 +37,12 @@ def error_for_peer(error: BaseException, what: str) -> envelope.ErrorObject:
     """
     primary = primary_error(error)
     if isinstance(primary, McpError | ProtocolError):
-        return envelope.error_object(primary)
+        found = None if isinstance(primary, ProtocolError) else find_non_finite(primary.data)
+        if found is None:
+            return envelope.error_object(primary)
+        where, number = found
+        _log.error("%s: JSON has no number %s - at `%s` of the error's data", what, number, where)
+        return _INTERNAL
     if isinstance(primary, RequestTimeout):
         _log.warning("%s was not answered: %s", what, primary)
     elif is_disconnect(error):

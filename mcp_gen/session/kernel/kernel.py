@@ -27,6 +27,7 @@ from mcp_gen.core.errors import (
     UsageError,
 )
 from mcp_gen.core.extensions.extensions import CLIENT, Extensions, declared, missing
+from mcp_gen.core.finite import check_finite
 from mcp_gen.core.loose_json import read_meta
 from mcp_gen.core.projection.project import restate
 from mcp_gen.core.revisions import find_revision, per_request, with_handshake
@@ -383,7 +384,9 @@ class Kernel(Generic[C]):
         binding = call.binding
         kind: Any = result.__class__
         if kind is dict and call.route.method.name in self.custom_methods:
-            return envelope.response(call.id, untyped_result(binding, result))
+            answer = envelope.response(call.id, untyped_result(binding, result))
+            check_finite(result, answer, call.route.method.name)
+            return answer
         if kind not in call.route.results or caller.profile is not binding.profile:
             if kind is EncodedResult:
                 return envelope.response(call.id, result.json)
@@ -401,7 +404,13 @@ class Kernel(Generic[C]):
         field = long_text_field(result.__class__)
         if field:
             result = pre_encode_texts(result, field)
-        return envelope.response(call.id, result)
+        answer = envelope.response(call.id, result)
+        method = call.route.method
+        # The results of tools have been checked, where their types can hold floats.
+        is_checked = method is binding.profile.call_tool and result.__class__ is method.results[0]
+        if not is_checked and b"null" in answer:
+            check_finite(result, answer, method.name)
+        return answer
 
     def _check_arm(self, call: Call[C], kind: type[Any]) -> None:
         """Check that an extension's result type may answer the request.

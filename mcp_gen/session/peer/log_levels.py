@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from msgspec import Raw
 
 from mcp_gen.core.errors import UsageError
+from mcp_gen.core.finite import check_finite
 from mcp_wire import encode
 
 if TYPE_CHECKING:
@@ -42,11 +43,13 @@ def as_json(data: Any) -> Any:
     """Return log data as text or encoded JSON.
 
     Raises:
-        UsageError: the data is not serializable to JSON.
+        UsageError: the data is not serializable to JSON, or a number in it is NaN or infinite.
     """
     try:
         if data.__class__ is not str:
-            return Raw(encode(data))
+            json = encode(data)
+            check_finite(data, json, "log")
+            return Raw(json)
         if not data.isascii():
             data.encode()  # a lone surrogate cannot be encoded
         return data

@@ -12,6 +12,7 @@ import msgspec
 
 from mcp_gen.compat.recording import Frame
 from mcp_gen.transports.http_server.app import AsgiApp, Message
+from mcp_wire.extensions.tasks import EXTENSION as TASKS
 from tests.support.frames import Speaker, server_violations
 from tests.support.peers.raw import WAIT_S
 
@@ -281,9 +282,10 @@ async def request(app: AsgiApp, *given: Any, **named: Any) -> Reply:
 def headers_of(speaker: Speaker, message: bytes) -> dict[str, str]:
     """Return the headers that mirror a message, at revisions that have them."""
     profile, frame = speaker.profile, msgspec.json.decode(message)
-    params = frame.get("params", {})
+    method, params = frame.get("method"), frame.get("params", {})
     names = (profile.version_header, profile.method_header, profile.name_header)
-    values = (speaker.revision, frame.get("method"), params.get("name", params.get("taskId")))
+    mirrored = profile.name_params.get(method) or TASKS.name_params.get(method)
+    values = (speaker.revision, method, params.get(mirrored))
     return {name: value for name, value in zip(names, values, strict=True) if name and value}
 
 

@@ -19,6 +19,7 @@ import mcp_wire
 from mcp_gen import Server
 from mcp_gen.core.transport.protocols import Duplex, Receiver
 from mcp_gen.transports.http_server.app import AsgiApp
+from mcp_wire.extensions.tasks import EXTENSION as TASKS
 from tests.support.checks.watch import Watched, watch
 from tests.support.frames import Speaker
 from tests.support.http.asgi import Open, Reply, headers_of, open_request, request
@@ -214,7 +215,8 @@ def _headers(speaker: Speaker, message: bytes) -> dict[str, str]:
         frame = {}
     profile, params = speaker.profile, frame.get("params", {})
     found: dict[str, Any] = headers_of(speaker, msgspec.json.encode(frame))
-    about = params.get("name", params.get("uri", params.get("taskId")))
+    method = str(frame.get("method"))
+    about = params.get(profile.name_params.get(method) or TASKS.name_params.get(method))
     if profile.name_header and isinstance(about, str):
         plain = about.isascii() and about.isprintable() and about == about.strip()
         found[profile.name_header] = about if plain else _encoded(about)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import base64
-import re
 from typing import Annotated, Any
 
 import msgspec
@@ -15,7 +14,6 @@ from mcp_gen.core.transport.header_params import MARK, marked_params
 from mcp_gen.core.transport.header_values import decoded_value
 from mcp_gen.core.transport.headers import Headers
 from mcp_gen.session.http_server.header_check import HeaderCheck
-from mcp_wire import latest
 from tests.support.frames import HANDSHAKE, PER_REQUEST, Speaker
 from tests.support.http.asgi import Reply, headers_of, request
 from tests.support.requirement import requirement
@@ -200,27 +198,6 @@ def test_a_mark_that_clients_do_not_understand_is_refused(
         marked_params({"properties": {"a": described}})
 
 
-@WRONG_MARKS
-async def test_of_a_tool_that_is_marked_wrongly_no_header_is_checked_and_the_reason_is_logged(
-    described: dict[str, Any], why: str, caplog: pytest.LogCaptureFixture
-) -> None:
-    server = Server("marked")
-
-    async def run(ctx: Any, arguments: Any) -> str:
-        return "ok"
-
-    schema = {"type": "object", "properties": {"a": described}}
-    server.add_tool(latest.Tool(name="t", input_schema=schema), run)
-    message = PEER.call(1, "t")
-    headers = {**headers_of(PEER, message), f"{PREFIX}A": "anything"}
-    assert (await post(message, headers, server)).status == 200
-    (warning,) = caplog.messages
-    assert warning.startswith("tool t: ")
-    assert warning.endswith("; its headers are not looked at")
-    reason = warning.removeprefix("tool t: ").removesuffix("; its headers are not looked at")
-    assert re.search(why, reason)
-
-
 def test_a_property_may_be_called_like_the_mark() -> None:
     schema = {"properties": {MARK: {"type": "string", "default": {MARK: "a"}}}}
     assert marked_params(schema) == {}
@@ -238,12 +215,27 @@ def test_two_properties_cannot_share_a_header() -> None:
 
 def check_name(value: str, **params: str) -> None:
     lines = [(METHOD.lower().encode(), b"m"), (NAME.lower().encode(), value.encode("latin-1"))]
-    HeaderCheck(PROFILE, [PER_REQUEST]).message(Headers(lines), "m", params)
+    (field,) = params
+    HeaderCheck(PROFILE, [PER_REQUEST]).message(Headers(lines), "m", params, (field, field))
 
 
 @pytest.mark.parametrize("field", ["name", "uri", "taskId"])
 def test_a_name_that_is_not_ascii_is_encoded(field: str) -> None:
     check_name(sentinel("größe"), **{field: "größe"})
+
+
+@pytest.mark.parametrize("field", ["name", "uri"])
+async def test_a_custom_method_needs_no_name_header(field: str) -> None:
+    server = Server("custom")
+
+    @server.method("acme/find", params=dict[str, Any], result=dict[str, Any])
+    async def find(ctx: Any, params: dict[str, Any]) -> dict[str, Any]:
+        return {"found": params[field]}
+
+    message = PEER.request(1, "acme/find", {field: "note://a"})
+    headers = {name: v for name, v in headers_of(PEER, message).items() if name != NAME}
+    reply = await post(message, headers, server)
+    assert (reply.status, reply.json["result"]["found"]) == (200, "note://a")
 
 
 @requirement("http:headers:decoded")
