@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 from urllib.parse import quote, urlsplit
 
 from mcp_gen.core.errors import SessionLost, TransportError, UsageError
+from mcp_gen.core.transport.addresses import is_loopback
 
 if TYPE_CHECKING:
     from mcp_gen.core.transport.protocols import Lines
@@ -19,7 +20,6 @@ IDLE_S = 4.0
 
 Servers commonly close idle connections after 5 s. A request sent at that moment would be lost.
 """
-_LOOPBACK = ("localhost", "::1")
 _SAFE = "/%:@!$&'()*+,;=-._~?"
 
 
@@ -150,7 +150,7 @@ class Pool:
         proxies = getproxies()
         proxy = proxies.get(scheme) or proxies.get("all") or ""
         # A proxy would resolve loopback hosts to itself.
-        if host in _LOOPBACK or host.startswith("127.") or proxy_bypass(host):
+        if is_loopback(host) or proxy_bypass(host):
             proxy = ""
         elif proxy and not proxy.startswith(("http://", "https://")):
             raise TransportError(
