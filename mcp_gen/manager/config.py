@@ -4,17 +4,18 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias
 
 from mcp_gen.client.connecting.targets import ConnectTarget
 from mcp_gen.core.errors import UsageError
+from mcp_gen.core.redaction import HIDDEN, shown_names, shown_url
 from mcp_gen.manager.config_file import ConfigEntry, ConfigEntryError, UnknownField, read_entry
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Sequence
 
     from mcp_gen.client.connecting.targets import Target
     from mcp_gen.core.transport.protocols import Duplex, Posts
@@ -39,11 +40,11 @@ returns a transport.
 _GROUPS = ("mcpServers", "servers")
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, repr=False)
 class ServerConfig:
     """Configuration of one server: how to reach it, and limits of its own.
 
-    Exactly one of `command`, `url` and `target` is given.
+    Exactly one of `command`, `url` and `target` is given. Its repr shows no secrets.
 
     Args:
         command: The program to start.
@@ -78,6 +79,15 @@ class ServerConfig:
     timeout_s: float | None = None
     connect_timeout_s: float | None = None
     disabled: bool = False
+
+    def __repr__(self) -> str:
+        given = ((one.name, getattr(self, one.name), one.default) for one in fields(self))
+        shown = (
+            f"{name}={_SHOWN.get(name, repr)(value)}"
+            for name, value, default in given
+            if value is not default and value != default
+        )
+        return f"ServerConfig({', '.join(shown)})"
 
     @property
     def kind(self) -> Literal["command", "remote", "memory"]:
@@ -138,6 +148,26 @@ class ServerConfig:
             restarts=True,
             key=("sse", url),
         )
+
+
+def _shown_headers(headers: Any) -> str:
+    return "<function>" if callable(headers) else shown_names(headers)
+
+
+def _shown_class(value: object) -> str:
+    return f"<{type(value).__name__}>"
+
+
+_SHOWN: Mapping[str, Callable[[Any], str]] = {
+    "args": lambda args: f"<{len(args)} hidden>",
+    "env": shown_names,
+    "url": lambda url: repr(shown_url(url)),
+    "headers": _shown_headers,
+    "bearer_token": lambda _: f"<{HIDDEN}>",
+    "http_client": _shown_class,
+    "target": _shown_class,
+}
+"""How a repr shows the fields that may hold secrets."""
 
 
 class ConfigProblem(NamedTuple):

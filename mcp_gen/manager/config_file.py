@@ -49,11 +49,11 @@ class ConfigEntry:
 
     type: Literal["stdio", "http", "sse"] | None = None
     command: str | None = None
-    args: list[str] = field(default_factory=list[str])
-    env: dict[str, str] | None = None
+    args: list[str] = field(default_factory=list[str], repr=False)
+    env: dict[str, str] | None = field(default=None, repr=False)
     cwd: str | None = None
-    url: str | None = None
-    headers: dict[str, str] | None = None
+    url: str | None = field(default=None, repr=False)
+    headers: dict[str, str] | None = field(default=None, repr=False)
     disabled: bool = False
     revision: str | None = None
     timeout_s: float | None = None

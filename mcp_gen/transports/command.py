@@ -10,6 +10,7 @@ import subprocess
 from typing import TYPE_CHECKING, cast
 
 from mcp_gen.core.errors import CommandEnded, TransportError
+from mcp_gen.core.redaction import command_secrets, hide, shown_command
 from mcp_gen.transports.lines import (
     DEFAULT_MAX_MESSAGE_BYTES,
     LineReader,
@@ -18,7 +19,7 @@ from mcp_gen.transports.lines import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Collection, Mapping, Sequence
 
     from mcp_gen.core.transport.protocols import Receiver
 
@@ -64,6 +65,7 @@ class CommandTransport:
     ) -> None:
         self._command = list(command)
         self._env = {**os.environ, **env} if env is not None else None
+        self._secrets = command_secrets(self._command, env or {})
         self._cwd = cwd
         self._stderr = stderr
         self._max = max_message_bytes
@@ -80,13 +82,14 @@ class CommandTransport:
         """Start the child process, then start delivering messages.
 
         Raises:
-            TransportError: The command does not exist, or may not be run.
+            TransportError: The command does not exist, may not be run, or has an argument or
+                variable that the system does not take.
         """
         loop = asyncio.get_running_loop()
         self._writer = writer = LineWriter(loop)
         # A pipe of our own by default: the end of stderr becomes part of the error message.
         stderr = subprocess.PIPE if self._stderr is None else self._stderr
-        self._protocol = protocol = _ChildProtocol(receiver, writer, self._max)
+        self._protocol = protocol = _ChildProtocol(receiver, writer, self._max, self._secrets)
         try:
             transport, _ = await loop.subprocess_exec(
                 lambda: protocol,
@@ -99,7 +102,16 @@ class CommandTransport:
         except OSError as error:
             self._writer = self._protocol = None
             reason = error.strerror or str(error)
-            raise TransportError(f"cannot start `{' '.join(self._command)}`: {reason}") from error
+            raise TransportError(
+                f"cannot start {shown_command(self._command)}: {reason}"
+            ) from error
+        except ValueError:
+            # Without the cause: it holds the argument or variable.
+            self._writer = self._protocol = None
+            raise TransportError(
+                f"cannot start {shown_command(self._command)}: an argument or an environment "
+                "variable holds characters that the system does not take"
+            ) from None
         self._process = transport
         writer.attach(cast("asyncio.WriteTransport", transport.get_pipe_transport(0)))
         read_less_at_once(transport.get_pipe_transport(1))
@@ -140,10 +152,17 @@ class CommandTransport:
 
 
 class _ChildProtocol(asyncio.SubprocessProtocol):
-    def __init__(self, receiver: Receiver, writer: LineWriter, max_message_bytes: int) -> None:
+    def __init__(
+        self,
+        receiver: Receiver,
+        writer: LineWriter,
+        max_message_bytes: int,
+        secrets: Collection[str],
+    ) -> None:
         self._receiver = receiver
         self._writer = writer
         self._lines = LineReader(receiver, max_message_bytes)
+        self._secrets = secrets
         self._open = True
         self._loop = asyncio.get_running_loop()
         self._process: asyncio.SubprocessTransport | None = None
@@ -195,7 +214,8 @@ class _ChildProtocol(asyncio.SubprocessProtocol):
     def connection_lost(self, exc: Exception | None) -> None:
         status = self._process.get_returncode() if self._process else None
         # An exit status of 0 is an orderly end: no error.
-        stderr = self._stderr.decode("utf-8", "replace")
+        # Many programs repeat their arguments in their errors.
+        stderr = hide(self._stderr.decode("utf-8", "replace"), self._secrets)
         self._disconnect(exc or (CommandEnded(status, stderr) if status else None))
 
     def _disconnect(self, error: BaseException | None) -> None:

@@ -244,7 +244,7 @@ def test_a_server_that_cannot_be_reached_is_exit_code_3() -> None:
 def test_a_command_that_is_not_there_is_exit_code_3() -> None:
     assert failed("tools", "no-such-command --at all") == (
         3,
-        "mcp-gen tools: cannot start `no-such-command --at all`: No such file or directory; "
+        "mcp-gen tools: cannot start `no-such-command` (2 arguments): No such file or directory; "
         "check the command and its path",
     )
 

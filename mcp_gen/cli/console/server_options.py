@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import sys
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, TypeAlias, TypeVar
 
@@ -26,6 +26,7 @@ from mcp_gen.core.errors import (
     TransportError,
     UsageError,
 )
+from mcp_gen.core.redaction import shown_url
 
 if TYPE_CHECKING:
     from mcp_gen.cli.console.progress import Screen
@@ -84,15 +85,18 @@ class Options:
         timeout_s: Seconds that a request may take; progress restarts it.
     """
 
-    server: str
+    server: str = field(repr=False)
     config: ServerConfig
     revision: str | None
     timeout_s: float
 
     @property
     def again(self) -> str:
-        """The server as it is written in a command line, quoted if necessary."""
-        return f'"{self.server}"' if " " in self.server else self.server
+        """The server as it is written in a command line; `SERVER` if it may hold secrets."""
+        url, words = self.config.url, self.server.split()
+        if (url is not None and shown_url(url) != url) or len(words) > 1:
+            return "SERVER"
+        return self.server
 
 
 def options_of(

@@ -52,7 +52,7 @@ class ConnectTarget:
     dial_older: Dial | None = None
     is_reusable: bool = False
     restarts: bool = False
-    key: Hashable = field(default=None)
+    key: Hashable = field(default=None, repr=False)
 
 
 def resolve_target(

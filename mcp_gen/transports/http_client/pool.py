@@ -71,8 +71,9 @@ def origin_of(url: str) -> tuple[str, str, int]:
     try:
         parts = urlsplit(url)
         port = parts.port
-    except ValueError as error:
-        raise UsageError(f"expected a URL: {error}") from None
+    except ValueError:
+        # Its text quotes the URL, which may hold credentials.
+        raise UsageError("expected a URL with a valid host and port") from None
     if parts.scheme not in ("http", "https") or not parts.hostname:
         raise UsageError("expected a URL that begins with http:// or https:// and a host")
     return parts.scheme, parts.hostname, port or (443 if parts.scheme == "https" else 80)
@@ -125,7 +126,10 @@ class Pool:
         scheme, name, _ = origin_of(url)
         parts = urlsplit(url)
         # A host may be an internationalized name, or an IPv6 address.
-        host = name.encode("ascii" if name.isascii() else "idna")
+        try:
+            host = name.encode("ascii" if name.isascii() else "idna")
+        except UnicodeError:
+            raise TransportError("the URL's host is no host name") from None
         target = quote(parts.path or "/", safe=_SAFE)
         if parts.query:
             target += "?" + quote(parts.query, safe=_SAFE)

@@ -1,0 +1,109 @@
+"""Redaction: how URLs, commands and credentials appear in reprs, errors, logs and events."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from urllib.parse import parse_qsl, quote, unquote, urlsplit, urlunsplit
+
+__all__ = [
+    "HIDDEN",
+    "command_secrets",
+    "hide",
+    "shown_command",
+    "shown_names",
+    "shown_url",
+    "url_secrets",
+]
+
+HIDDEN = "***"
+MIN_SECRET_CHARS = 6
+"""Shorter texts are not searched for: they are part of too many words."""
+
+_SECRET_NAME = re.compile(r"token|secret|passw|pwd|key|auth|credential|cookie|bearer|dsn", re.I)
+"""Names of environment variables and options whose values are secrets."""
+
+
+def shown_url(url: str) -> str:
+    """Return a URL without its user info, fragment and the values of its query.
+
+    Args:
+        url: The URL; a text that cannot be parsed is hidden as a whole.
+    """
+    try:
+        parts = urlsplit(url)
+    except ValueError:
+        return HIDDEN
+    user, at, host = parts.netloc.rpartition("@")
+    # A pair without `=` may be a secret itself.
+    pairs = [pair.partition("=") for pair in parts.query.split("&") if pair]
+    query = "&".join(f"{name}={HIDDEN}" if found else HIDDEN for name, found, _ in pairs)
+    return urlunsplit(
+        (
+            parts.scheme,
+            f"{HIDDEN}@{host}" if user or at else host,
+            parts.path,
+            query,
+            HIDDEN if parts.fragment else "",
+        )
+    )
+
+
+def shown_command(words: Sequence[str]) -> str:
+    """Return the program of a command in backticks, and the number of its arguments."""
+    program, count = f"`{words[0]}`" if words else "``", len(words) - 1
+    return f"{program} ({count} argument{'s' * (count > 1)})" if count > 0 else program
+
+
+def shown_names(values: Iterable[str]) -> str:
+    """Return the names of environment variables or headers, without their values."""
+    return f"<{', '.join(values)}>"
+
+
+def url_secrets(url: str) -> set[str]:
+    """Return the user info and the query values of a URL, as they stand and decoded."""
+    try:
+        parts = urlsplit(url)
+        found = {parts.netloc.rpartition("@")[0], parts.username or "", parts.password or ""}
+        found |= {value for _, value in parse_qsl(parts.query)}
+    except ValueError:
+        return {url}
+    return found | {unquote(one) for one in found}
+
+
+def command_secrets(words: Sequence[str], env: Mapping[str, str]) -> set[str]:
+    """Return the texts of a command that are likely to be secrets.
+
+    These are values of environment variables and options whose name says so, and the secrets of
+    URLs.
+
+    Args:
+        words: The program and its arguments.
+        env: The environment variables that were given for the command.
+    """
+    found = {value for name, value in env.items() if _SECRET_NAME.search(name)}
+    for word, following in zip(words, [*words[1:], ""], strict=True):
+        option, equals, value = word.partition("=")
+        if option.startswith("-") and _SECRET_NAME.search(option):
+            found.add(value if equals else following)
+        if "://" in word:
+            found |= url_secrets(word)
+    for value in env.values():
+        if "://" in value:
+            found |= url_secrets(value)
+    return found
+
+
+def hide(text: str, secrets: Iterable[str]) -> str:
+    """Return a text with each of the secrets in it replaced, percent-encoded ones too.
+
+    Args:
+        text: The text.
+        secrets: Secrets; those of fewer than 6 characters are not searched for.
+    """
+    known = {one for one in secrets if len(one) >= MIN_SECRET_CHARS}
+    known |= {quote(one, safe="") for one in known}
+    # The longest first: one secret may hold another.
+    for secret in sorted(known, key=len, reverse=True):
+        text = text.replace(secret, HIDDEN)
+    return text
