@@ -1,4 +1,4 @@
-"""Access: addresses, secrets, environments, URIs and error texts, a table of members for each."""
+"""Loopback addresses: every form of one is seen as one, and nothing else is."""
 
 from __future__ import annotations
 
