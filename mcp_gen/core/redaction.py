@@ -20,12 +20,19 @@ HIDDEN = "***"
 MIN_SECRET_CHARS = 6
 """Shorter texts are not searched for: they are part of too many words."""
 
-_SECRET_NAME = re.compile(r"token|secret|passw|pwd|key|auth|credential|cookie|bearer|dsn", re.I)
+_SECRET_NAME = re.compile(
+    r"token|secret|passw|pwd|key|auth(?!or)|credential|cookie|bearer|header|dsn|pat\b", re.I
+)
 """Names of environment variables and options whose values are secrets."""
+_URL = re.compile(r"[a-z][a-z0-9+.-]*://[^\s\"'<>]+", re.I)
+_RUN = re.compile(r"[A-Za-z0-9+_=-]{16,}")
+_SWITCH = re.compile(r"[A-Za-z](?=[0-9])|[0-9](?=[A-Za-z])")
+MIN_SWITCHES = 3
+"""Switches between letters and digits in a text that looks random; `server-2025` has none."""
 
 
 def shown_url(url: str) -> str:
-    """Return a URL without its user info, fragment and the values of its query.
+    """Return a URL without its user info, fragment, query values and random parts of its path.
 
     Args:
         url: The URL; a text that cannot be parsed is hidden as a whole.
@@ -42,7 +49,7 @@ def shown_url(url: str) -> str:
         (
             parts.scheme,
             f"{HIDDEN}@{host}" if user or at else host,
-            parts.path,
+            hide(parts.path, _random_runs(parts.path)),
             query,
             HIDDEN if parts.fragment else "",
         )
@@ -61,37 +68,53 @@ def shown_names(values: Iterable[str]) -> str:
 
 
 def url_secrets(url: str) -> set[str]:
-    """Return the user info and the query values of a URL, as they stand and decoded."""
+    """Return the user info, query values, fragment and random parts of the path of a URL.
+
+    Args:
+        url: The URL; a text that cannot be parsed is a secret as a whole.
+
+    Returns:
+        The texts as they stand and decoded.
+    """
     try:
         parts = urlsplit(url)
         found = {parts.netloc.rpartition("@")[0], parts.username or "", parts.password or ""}
-        found |= {value for _, value in parse_qsl(parts.query)}
     except ValueError:
         return {url}
-    return found | {unquote(one) for one in found}
+    found |= {parts.fragment} | _random_runs(parts.path)
+    found |= {value for _, value in parse_qsl(parts.query)}
+    for pair in parts.query.split("&"):
+        name, equals, value = pair.partition("=")
+        # A pair without `=` may be a secret itself.
+        found.add(value if equals else name)
+    return {one for each in found for one in (each, unquote(each)) if one}
 
 
 def command_secrets(words: Sequence[str], env: Mapping[str, str]) -> set[str]:
     """Return the texts of a command that are likely to be secrets.
 
-    These are values of environment variables and options whose name says so, and the secrets of
-    URLs.
+    These are the values of environment variables and options whose names say so, the user info and
+    query values of URLs, and words that look random: letters with digits, 16 characters or more.
 
     Args:
         words: The program and its arguments.
-        env: The environment variables that were given for the command.
+        env: Environment variables of the command.
     """
     found = {value for name, value in env.items() if _SECRET_NAME.search(name)}
     for word, following in zip(words, [*words[1:], ""], strict=True):
-        option, equals, value = word.partition("=")
-        if option.startswith("-") and _SECRET_NAME.search(option):
+        name, equals, value = word.partition("=")
+        if (equals or name.startswith("-")) and _SECRET_NAME.search(name):
             found.add(value if equals else following)
-        if "://" in word:
-            found |= url_secrets(word)
-    for value in env.values():
-        if "://" in value:
-            found |= url_secrets(value)
-    return found
+    for text in (*words[1:], *env.values()):
+        found |= _random_runs(text)
+        for url in _URL.findall(text):
+            found |= url_secrets(url)
+    return found - {""}
+
+
+def _random_runs(text: str) -> set[str]:
+    runs: list[str] = _RUN.findall(text)
+    return {run for run in runs if len(_SWITCH.findall(run)) >= MIN_SWITCHES}
 
 
 def hide(text: str, secrets: Iterable[str]) -> str:

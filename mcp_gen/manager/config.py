@@ -9,7 +9,7 @@ from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias
 
-from mcp_gen.client.connecting.targets import ConnectTarget
+from mcp_gen.client.connecting.targets import ConnectTarget, is_url
 from mcp_gen.core.errors import UsageError
 from mcp_gen.core.redaction import HIDDEN, shown_names, shown_url
 from mcp_gen.manager.config_file import ConfigEntry, ConfigEntryError, UnknownField, read_entry
@@ -302,7 +302,7 @@ def _config(
     if isinstance(given, Mapping):
         entry, unknown = read_entry({**given}, env, where)
         return _from_entry(entry), unknown
-    if isinstance(given, str) and "://" in given:
+    if isinstance(given, str) and is_url(given):
         return ServerConfig(url=given), []
     words = _command_words(given)
     if words is not None:

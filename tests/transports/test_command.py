@@ -163,7 +163,9 @@ async def test_a_stderr_of_the_caller_is_not_waited_for(monkeypatch: pytest.Monk
 
 async def test_a_command_that_does_not_exist_cannot_be_started() -> None:
     transport = CommandTransport(["/no/such/command", "argument"])
-    with pytest.raises(TransportError, match=r"cannot start `/no/such/command` \(1 argument\): No such"):
+    with pytest.raises(
+        TransportError, match=r"cannot start `/no/such/command` \(1 argument\): No such"
+    ):
         await transport.start(Started(-1))
 
 

@@ -26,7 +26,7 @@ from mcp_gen.core.errors import (
     TransportError,
     UsageError,
 )
-from mcp_gen.core.redaction import shown_url
+from mcp_gen.core.redaction import command_secrets
 
 if TYPE_CHECKING:
     from mcp_gen.cli.console.progress import Screen
@@ -92,11 +92,11 @@ class Options:
 
     @property
     def again(self) -> str:
-        """The server as it is written in a command line; `SERVER` if it may hold secrets."""
-        url, words = self.config.url, self.server.split()
-        if (url is not None and shown_url(url) != url) or len(words) > 1:
+        """The server as it is written in a command line; `SERVER` if it may hold a secret."""
+        # Command lines and URLs alike: the first word may be a URL.
+        if command_secrets(["", *self.server.split()], {}):
             return "SERVER"
-        return self.server
+        return f'"{self.server}"' if " " in self.server else self.server
 
 
 def options_of(

@@ -5,6 +5,7 @@ A server in this process is recognized by its `serve` method: clients do not imp
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Coroutine, Hashable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Protocol, TypeAlias, runtime_checkable
@@ -15,7 +16,9 @@ if TYPE_CHECKING:
     from mcp_gen.core.transport.protocols import Duplex, Posts
     from mcp_gen.transports.http_client.endpoint import HeadersFrom
 
-__all__ = ["ConnectTarget", "ConnectableServer", "Target", "resolve_target"]
+__all__ = ["ConnectTarget", "ConnectableServer", "Target", "is_url", "resolve_target"]
+
+_URL_START = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://")
 
 
 @runtime_checkable
@@ -55,6 +58,11 @@ class ConnectTarget:
     key: Hashable = field(default=None, repr=False)
 
 
+def is_url(target: str) -> bool:
+    """Return True if a target is a URL, and no command line that has one as an argument."""
+    return _URL_START.match(target) is not None
+
+
 def resolve_target(
     target: Target,
     background: Background,
@@ -82,7 +90,7 @@ def resolve_target(
         "bearer_token": bearer_token,
         "client": http_client,
     }
-    if isinstance(target, str) and "://" in target:
+    if isinstance(target, str) and is_url(target):
         return _over_http(target, http_options, probe_timeout_s)
     if any(option is not None for option in http_options.values()):
         raise UsageError("headers, a bearer token and an HTTP client are for URLs")

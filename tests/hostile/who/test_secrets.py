@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import asyncio
 import base64
+import json
 import logging
 import sys
 import traceback
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field, replace
+from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any, Literal
 
 import httpx2
@@ -19,28 +22,37 @@ from mcp_gen import (
     Client,
     ClientManager,
     CommandEnded,
+    ManagerEvent,
     McpGenError,
     Reconnect,
+    Server,
     ServerConfig,
     TransportError,
+    UsageError,
 )
 from mcp_gen.cli.app import app
-from mcp_gen.core.redaction import hide, url_secrets
+from mcp_gen.cli.console.server_options import Options
+from mcp_gen.core.redaction import hide, shown_url, url_secrets
 from mcp_gen.manager.config import ServersConfig, servers_from
-from mcp_gen.transports import command
+from mcp_gen.transports import command as command_module
 from mcp_gen.transports.command import CommandTransport
-from tests.support.http.loopback import Got, Line, scripted_web
+from mcp_gen.transports.http_client.endpoint import HttpEndpoint
+from tests.support.http.loopback import Got, Line, scripted_web, serving
 
 WAIT_S = 30.0
+QUICKSTART = Path(__file__).parents[3] / "examples/quickstart_server.py"
 
 PLANTED = "s3cret"
 USER, PASSWORD, QUERY = f"{PLANTED}-user", f"{PLANTED}-password", f"{PLANTED}-query"
 TOKEN, ARGUMENT, VALUE = f"{PLANTED}-token", f"{PLANTED}-argument", f"{PLANTED}-value"
+RANDOM = "a1b2c3d4e5f6a7b8"
 BASIC = base64.b64encode(f"{USER}:{PASSWORD}".encode()).decode()
 NOWHERE = f"http://{USER}:{PASSWORD}@127.0.0.1:9/mcp?key={QUERY}#{QUERY}"
 HEADERS = {"X-Api-Key": TOKEN, "Cookie": f"id={TOKEN}"}
 MISSING = ("/no/such/command", "--token", ARGUMENT, f"--url=https://{USER}:{PASSWORD}@h/?k={QUERY}")
-ECHOES = "import os, sys; sys.stderr.write(' '.join([*sys.argv, os.environ['API_KEY']])); exit(3)"
+ECHOES = (
+    "import os, sys; sys.stderr.write(' '.join([*sys.argv, os.environ['API_KEY']])); sys.exit(3)"
+)
 
 
 @dataclass
@@ -90,9 +102,13 @@ async def connect(out: Output, target: Any, **options: Any) -> None:
 async def manage(out: Output, given: Any) -> None:
     """Run a manager with one server; its events and its status are part of the output."""
     manager = ClientManager({"one": given}, reconnect=Reconnect(first_s=0, limit=1), wait_s=1)
-    manager.on_event(lambda event: out.add(event, event.error))
+
+    @manager.on_event
+    def show(event: ManagerEvent) -> None:
+        out.add(event, event.error)
+
     async with manager:
-        out.add(manager.status())
+        out.add(manager.servers)
         with pytest.raises(McpGenError) as refused:
             await manager.call_tool("mcp__one__any", {})
         out.add(refused.value)
@@ -104,7 +120,8 @@ async def reprs(out: Output) -> None:
     words = ServerConfig(command="run", args=[ARGUMENT], env={"API_KEY": VALUE})
     for config in (web, called, words, ServerConfig(target=HEADERS)):
         out.add(config, [config], replace(config, disabled=True))
-    out.add(words.connect_target(1)[0], web.connect_target(1)[0])
+    sse = replace(web, transport="sse")
+    out.add(words.connect_target(1)[0], sse.connect_target(1)[0])
     out.add(ServersConfig({"one": web, "two": words}))
 
 
@@ -132,7 +149,7 @@ async def a_command_that_repeats_them(out: Output) -> None:
     transport = CommandTransport(words, env={"API_KEY": VALUE})
     with pytest.MonkeyPatch.context() as patch:
         # The command's own output goes where it goes: here it is about our errors.
-        patch.setattr(command, "_copy_to_stderr", len)
+        patch.setattr(command_module, "_copy_to_stderr", len)
         await transport.start(deaf)
         error = await asyncio.wait_for(deaf.ended, WAIT_S)
         await transport.aclose()
@@ -172,7 +189,8 @@ async def a_url_that_is_none(out: Output) -> None:
 async def a_server_that_refuses(out: Output) -> None:
     async def refuses(got: Got, line: Line) -> None:
         status = int(got.path.partition("?")[0].rpartition("/")[2])
-        await line.answer(status, b"no", "text/plain", {"location": "http://other.example/"})
+        location = f"http://other.example/?key={QUERY}"
+        await line.answer(status, b"no", "text/plain", location=location)
 
     async with scripted_web(refuses) as web:
         at = web.origin.replace("//", f"//{USER}:{PASSWORD}@")
@@ -214,23 +232,66 @@ async def a_file_with_mistakes(out: Output) -> None:
         {"url": url, "timeout_s": TOKEN},
         {"url": url, "headers": {"Authorization": "${NO_SUCH:-" + TOKEN + "}${NO_SUCH}"}},
         {"url": url, "headers": {"Authorization": TOKEN}, "unknown": TOKEN},
-        TOKEN,
     ]
     out.add(servers_from({f"server{i}": one for i, one in enumerate(entries)}, {"SET": VALUE}))
 
 
-async def the_command_line(out: Output) -> None:
-    def run(*words: str) -> None:
-        ran = CliRunner().invoke(app, [*words, "--timeout", "1"])
-        assert ran.exit_code != 0
+def run(out: Output, exit_code: int, command: str, server: str, *options: str) -> None:
+    """Run a command of `mcp-gen` that connects to a server, for people and for scripts."""
+    words = [command, server, *([] if command == "tools" else ["any://thing"]), "--timeout", "20"]
+    for more in ([], ["--json"]):
+        ran = CliRunner().invoke(app, [*words, *options, *more])
+        assert ran.exit_code == exit_code, ran.output
         out.add(ran.output, ran.stderr, ran.exception)
 
-    for server in (NOWHERE, " ".join(MISSING), f"http://{USER}:{PASSWORD}@host:{PASSWORD}/"):
-        header = ["--header", f"Authorization: {TOKEN}"] if "://" in server[:8] else []
-        await asyncio.to_thread(run, "tools", server, *header)
-        await asyncio.to_thread(run, "call", server, "tool", *header)
-    await asyncio.to_thread(run, "tools", NOWHERE, "--header", f"Authorization: {TOKEN}€")
-    await asyncio.to_thread(run, "tools", NOWHERE, "--header", TOKEN)
+
+async def the_command_line(out: Output) -> None:
+    header = ("--header", f"Authorization: {TOKEN}")
+    for command in ("tools", "call", "read", "prompt"):
+        await asyncio.to_thread(run, out, 3, command, NOWHERE, *header)
+        await asyncio.to_thread(run, out, 3, command, " ".join(MISSING))
+    broken = f"http://{USER}:{PASSWORD}@host:{PASSWORD}/"
+    await asyncio.to_thread(run, out, 2, "tools", broken, *header)
+    await asyncio.to_thread(run, out, 2, "tools", f"run '{ARGUMENT}")
+    await asyncio.to_thread(run, out, 2, "tools", NOWHERE, "--header", f"Authorization: {TOKEN}€")
+    await asyncio.to_thread(run, out, 2, "tools", NOWHERE, "--header", TOKEN)
+
+
+def len_of(text: str) -> int:
+    """Return the length."""
+    return len(text)
+
+
+async def the_command_line_of_a_server_that_refuses(out: Output) -> None:
+    server = Server("refuses")
+    server.tool(len_of)
+    async with serving(server.asgi()) as web:
+        at = web.url.replace("//", f"//{USER}:{PASSWORD}@") + f"?key={QUERY}"
+        for command in ("call", "read", "prompt"):
+            await asyncio.to_thread(run, out, 1, command, at, "--header", f"X-Api-Key: {TOKEN}")
+        await asyncio.to_thread(run, out, 2, "call", at, "--arg", "a=1")
+    words = f"{sys.executable} {QUICKSTART} --token={ARGUMENT}"
+    await asyncio.to_thread(run, out, 2, "call", words, "--arg", "a=1")
+
+
+def write_json(path: Path, value: object) -> str:
+    """Write a file; return its path."""
+    path.write_text(json.dumps(value), "utf-8")
+    return str(path)
+
+
+async def the_command_line_with_a_file(out: Output) -> None:
+    url = f"https://{USER}:{PASSWORD}@127.0.0.1:9/?key={QUERY}"
+    entries = {
+        "web": {"url": url, "headers": {"Authorization": TOKEN}, "unknown": TOKEN},
+        "words": {"command": MISSING[0], "args": MISSING[1:], "env": {"API_KEY": VALUE}},
+        "wrong": {"command": "run", "args": ARGUMENT, "env": {"API_KEY": VALUE}},
+    }
+    with TemporaryDirectory() as folder:
+        file = write_json(Path(folder, "servers.json"), {"mcpServers": entries})
+        for name, exit_code in (("web", 3), ("words", 3), ("wrong", 2), ("none", 2)):
+            options = ("--config", file)
+            await asyncio.to_thread(run, out, exit_code, "tools", name, *options)
 
 
 SHOWING: dict[str, Shows] = {
@@ -247,8 +308,16 @@ SHOWING: dict[str, Shows] = {
         a_client_whose_errors_quote_requests,
         a_file_with_mistakes,
         the_command_line,
+        the_command_line_of_a_server_that_refuses,
+        the_command_line_with_a_file,
     )
 }
+
+
+def shows_a_secret(line: str) -> bool:
+    """Return True if a line of output shows what was planted."""
+    # What the HTTP library logs of a response is the server's.
+    return (PLANTED in line or BASIC in line) and "receive_response_headers" not in line
 
 
 class TestSecrets:
@@ -264,7 +333,7 @@ class TestSecrets:
         printed = capfd.readouterr()
         whole = "\n".join([*out.texts, caplog.text, printed.out, printed.err])
         assert out.texts != []
-        assert [line for line in whole.splitlines() if PLANTED in line or BASIC in line] == []
+        assert [line for line in whole.splitlines() if shows_a_secret(line)] == []
 
     def test_a_repr_names_what_is_not_secret(self) -> None:
         web = ServerConfig(
@@ -283,3 +352,37 @@ class TestSecrets:
         secrets = url_secrets(f"http://u%40ser:p%40ssword@h/?key={TOKEN}+1&on=1")
         text = f"u%40ser:p%40ssword, p@ssword and {TOKEN} 1, on=1"
         assert hide(text, secrets) == "***, *** and ***, on=1"
+
+    @pytest.mark.parametrize(
+        ("server", "shown"),
+        [
+            ("server.py", "server.py"),
+            ("http://127.0.0.1:8000/mcp", "http://127.0.0.1:8000/mcp"),
+            ("npx -y @scope/server-everything-2025 ./docs", None),
+            ("https://h/mcp?key=1", "SERVER"),
+            ("https://me@h/mcp", "SERVER"),
+            (f"https://h/s/{RANDOM}/mcp", "SERVER"),
+            ("run --api-key abc", "SERVER"),
+            ("run --api-key=abc", "SERVER"),
+            (f"run {RANDOM}", "SERVER"),
+            ("env API_KEY=abc run", "SERVER"),
+            (f"run https://{USER}:{PASSWORD}@h/", "SERVER"),
+        ],
+    )
+    def test_the_next_step_names_the_server_unless_it_may_hold_a_secret(
+        self, server: str, shown: str | None
+    ) -> None:
+        options = Options(server, ServerConfig(command="any"), None, 1)
+        assert options.again == (f'"{server}"' if shown is None else shown)
+
+    @pytest.mark.parametrize("value", ["a€", "a\nb", "a\r\nX: b", "a\0", "a\x0b", "\ud800"])
+    def test_an_invalid_header_is_refused_by_its_name(self, value: str) -> None:
+        with pytest.raises(UsageError, match=r"^header 'X-Api-Key': expected") as refused:
+            HttpEndpoint("http://h/mcp", headers={"X-Api-Key": value})
+        assert value not in str(refused.value)
+        with pytest.raises(UsageError, match=r"^header 'authorization': expected"):
+            HttpEndpoint("http://h/mcp", bearer_token=value)
+
+    def test_a_random_part_of_a_path_is_hidden_and_a_name_is_not(self) -> None:
+        assert shown_url(f"https://h/s/{RANDOM}/mcp") == "https://h/s/***/mcp"
+        assert shown_url("https://h/streamable-http-v2/mcp") == "https://h/streamable-http-v2/mcp"
