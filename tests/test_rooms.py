@@ -49,7 +49,7 @@ FLOORS: Mapping[str, tuple[tuple[str, ...], ...]] = {
         ("http_server", "http_client"),
     ),
     "mcp_gen.transports": (
-        ("lines",),
+        ("lines", "environment"),
         ("streams",),
         ("command", "memory", "message_log", "stdio"),
         ("http_server", "http_client"),

@@ -9,7 +9,7 @@ from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias
 
-from mcp_gen.client.connecting.targets import ConnectTarget, is_url
+from mcp_gen.client.connecting.targets import ConnectTarget, is_url, key_of
 from mcp_gen.core.errors import UsageError
 from mcp_gen.core.redaction import HIDDEN, shown_names, shown_url
 from mcp_gen.manager.config_file import ConfigEntry, ConfigEntryError, UnknownField, read_entry
@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
     from mcp_gen.client.connecting.targets import Target
     from mcp_gen.core.transport.protocols import Duplex, Posts
+    from mcp_gen.transports.environment import Environment
     from mcp_gen.transports.http_client.endpoint import HeadersFrom
 
 __all__ = [
@@ -49,7 +50,8 @@ class ServerConfig:
     Args:
         command: The program to start.
         args: Its arguments.
-        env: Environment variables for it, beside those of this process.
+        env: Environment variables for it, in addition to basic ones such as PATH and HOME;
+            `"inherit"` passes all variables of this process.
         cwd: Its working directory; `~` is expanded. None: that of this process.
         url: The URL of a server.
         transport: With `url`: `http` for Streamable HTTP, or HTTP+SSE if the server answers so;
@@ -67,7 +69,7 @@ class ServerConfig:
 
     command: str | None = None
     args: Sequence[str] = ()
-    env: Mapping[str, str] | None = None
+    env: Environment = None
     cwd: str | None = None
     url: str | None = None
     transport: Literal["http", "sse"] = "http"
@@ -123,13 +125,12 @@ class ServerConfig:
         from mcp_gen.transports.command import CommandTransport
 
         cwd = None if self.cwd is None else os.path.expanduser(self.cwd)
-        env = None if self.env is None else dict(self.env)
-        key = (*words, cwd, tuple(sorted((env or {}).items())))
+        env = dict(self.env) if isinstance(self.env, Mapping) else self.env
         return ConnectTarget(
             lambda: CommandTransport(words, env=env, cwd=cwd),
             is_reusable=True,
             restarts=True,
-            key=key,
+            key=(*words, cwd, key_of(env)),
         )
 
     def _by_sse(self, url: str, endpoint_timeout_s: float) -> ConnectTarget:
@@ -160,14 +161,14 @@ def _shown_class(value: object) -> str:
 
 _SHOWN: Mapping[str, Callable[[Any], str]] = {
     "args": lambda args: f"<{len(args)} hidden>",
-    "env": shown_names,
+    "env": lambda env: repr(env) if isinstance(env, str) else shown_names(env),
     "url": lambda url: repr(shown_url(url)),
     "headers": _shown_headers,
     "bearer_token": lambda _: f"<{HIDDEN}>",
     "http_client": _shown_class,
     "target": _shown_class,
 }
-"""How a repr shows the fields that may hold secrets."""
+"""Texts for fields that may hold secrets, in a repr."""
 
 
 class ConfigProblem(NamedTuple):

@@ -205,7 +205,7 @@ def test_headers_are_added_to_those_of_the_file(tmp_path: Path) -> None:
     path = tmp_path / "servers.json"
     entry = {"url": "http://127.0.0.1:9/mcp", "headers": {"a": "1", "b": "1"}}
     path.write_text(json.dumps({"mcpServers": {"web": entry}}))
-    found = server_options.options_of("call", "web", str(path), None, ["b: 2", "C:3"], 1.0)
+    found = server_options.options_of("call", "web", str(path), None, ["b: 2", "C:3"], None, 1.0)
     assert found.config.headers == {"a": "1", "b": "2", "C": "3"}
 
 

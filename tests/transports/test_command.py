@@ -182,11 +182,11 @@ async def test_a_client_is_told_that_its_command_does_not_exist() -> None:
             await client.connect(["/no/such/command"])
 
 
-async def test_the_environment_of_a_command_is_ours_and_what_is_added(
+async def test_the_environment_of_a_command_is_the_basic_one_and_what_is_added(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setenv("OURS", "kept")
-    script = 'import os; print(os.environ["OURS"], os.environ["ADDED"], flush=True)'
+    monkeypatch.setenv("TZ", "kept")
+    script = 'import os; print(os.environ["TZ"], os.environ["ADDED"], flush=True)'
     transport, started = CommandTransport(python(script), env={"ADDED": "too"}), Started(-1)
     await transport.start(started)
     assert await started.line() == b"kept too"
