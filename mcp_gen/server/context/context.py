@@ -33,6 +33,7 @@ __all__ = [
     "Context",
     "input_params_of",
     "last_progress_of",
+    "masked_outside_of",
     "masks_errors",
     "origin_of",
     "progress_limiter_of",
@@ -580,9 +581,10 @@ set_tool_tasks: Callable[[Context, ToolTasks[Context] | None], None] = _fields[
 """Set the task manager of the outermost server."""
 set_masked_outside: Callable[[Context, bool], None] = _fields["_masked_outside"].__set__
 """Set whether a server that the server of the request is mounted in masks errors."""
-_masked_outside: Callable[[Context], bool] = attrgetter("_masked_outside")
+masked_outside_of: Callable[[Context], bool] = attrgetter("_masked_outside")
+"""Return True if a server that the server of the request is mounted in masks errors."""
 
 
 def masks_errors(ctx: Context) -> bool:
     """Return True if failures of the request are masked, here or by an outer server."""
-    return runtime_of(ctx).kernel.mask_errors or _masked_outside(ctx)
+    return runtime_of(ctx).kernel.mask_errors or masked_outside_of(ctx)

@@ -10,7 +10,7 @@ import mcp_wire
 from mcp_gen.core.errors import McpError, MethodNotFound
 from mcp_gen.core.projection.project import restate
 from mcp_gen.server.context.context import (
-    masks_errors,
+    masked_outside_of,
     origin_of,
     set_masked_outside,
     set_tool_tasks,
@@ -89,7 +89,8 @@ class LocalMount(Mount):
         """Return the context of the same request in the mounted server."""
         inner = self.server.runtime.kernel.context(ctx.request_id, origin_of(ctx), ctx.meta)
         set_tool_tasks(inner, tool_tasks_of(ctx) or self.outer.runtime.tasks.manager)
-        set_masked_outside(inner, masks_errors(ctx))
+        if self.outer.runtime.kernel.mask_errors or masked_outside_of(ctx):
+            set_masked_outside(inner, True)
         return inner
 
     # --- notifications of the mounted server ---

@@ -225,7 +225,11 @@ class UriTemplate:
             values = {name: self._decoded(name, value) for name, value in raw.items()}
         except ValueError:
             return None
-        return values if all(self.takes(*one) for one in values.items()) else None
+        if "." in uri or "%" in uri or "\\" in uri or "\0" in uri:
+            for name, value in values.items():
+                if not self.takes(name, value):
+                    return None
+        return values
 
     def takes(self, name: str, value: str | Sequence[str]) -> bool:
         """Return True if a variable may have a decoded value. Only that of `{+x}` takes all.

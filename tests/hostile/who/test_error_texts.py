@@ -362,7 +362,7 @@ class TestMasked:
 
 
 class TestWithoutMask:
-    """What docs/failures.md says is sent by a server that does not mask errors."""
+    """Texts that a server without `mask_errors` sends, as docs/failures.md says."""
 
     @pytest.mark.parametrize("plants", [in_a_tool, in_a_tool_in_a_thread, in_a_dependency])
     async def test_the_text_of_a_tools_exception_is_sent(self, plants: Plants) -> None:
