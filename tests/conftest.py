@@ -14,10 +14,12 @@ import pytest
 
 from tests.support.checks import watch
 from tests.support.loop import run_clean
+from tests.support.processes import environment
 from tests.support.requirement import cells, covering, reaches, revisions_of
 from tests.support.skips import UnlistedSkips, in_ci
 
 watch.install()
+environment.install()
 
 # The peers bring the official SDK, which the project itself must not need: `nox -s peers` asks for
 # them by name, and what is asked for by name is collected all the same. So does `nox -s types` for

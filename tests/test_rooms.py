@@ -37,7 +37,7 @@ FLOORS: Mapping[str, tuple[tuple[str, ...], ...]] = {
     "mcp_gen.core": (
         ("errors",),
         ("finite",),
-        ("error_groups", "revisions", "envelope", "bounds", "peer_limits"),
+        ("error_groups", "revisions", "envelope", "bounds", "peer_limits", "redaction"),
         ("stores", "loose_json", "sampling", "text_encoding", "transport", "projection"),
         ("relay", "protocol_state"),
         ("extensions",),
@@ -50,7 +50,7 @@ FLOORS: Mapping[str, tuple[tuple[str, ...], ...]] = {
         ("http_server", "http_client"),
     ),
     "mcp_gen.transports": (
-        ("lines",),
+        ("lines", "environment"),
         ("streams",),
         ("command", "memory", "message_log", "stdio"),
         ("http_server", "http_client"),

@@ -15,7 +15,10 @@ async def main(revision: str, url: str, *command: str) -> None:
     targets = {"memory": server, "stdio": list(command), "http": url}
     async with Client("bench", "1.0.0") as client:
         sessions = {
-            way: await client.connect(target, revision=revision) for way, target in targets.items()
+            way: await client.connect(
+                target, revision=revision, env="inherit" if way == "stdio" else None
+            )
+            for way, target in targets.items()
         }
         await answer_orders({way: partial(call, session) for way, session in sessions.items()})
 

@@ -16,7 +16,7 @@ async def connected(server: Server) -> AsyncGenerator[None]:
     """Mount a remote server while the gateway serves."""
     command = [sys.executable, "-m", "bench.programs.ours_stdio"]
     async with Client("gateway", forward_requests=True) as client:
-        session = await client.connect(command, revision=sys.argv[1])
+        session = await client.connect(command, env="inherit", revision=sys.argv[1])
         server.mount("remote", session)
         yield
 

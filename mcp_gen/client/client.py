@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from mcp_gen.client.connecting.targets import Target
     from mcp_gen.client.session.session import ClientSession
     from mcp_gen.core.transport.protocols import Duplex
+    from mcp_gen.transports.environment import Environment
     from mcp_gen.transports.http_client.endpoint import HeadersFrom
 
 __all__ = ["Client"]
@@ -164,6 +165,7 @@ class Client(CallbackDecorators):
         headers: HeadersFrom | None = None,
         bearer_token: str | None = None,
         http_client: Any = None,
+        env: Environment = None,
         timeout_s: float = 60.0,
         probe_timeout_s: float = 10.0,
         reconnect: bool = True,
@@ -182,6 +184,8 @@ class Client(CallbackDecorators):
             bearer_token: Bearer token of every request. URLs only.
             http_client: AsyncClient of httpx2 or httpx that sends all requests and stays open. URLs
                 only.
+            env: Environment variables of the command, in addition to basic ones such as PATH and
+                HOME; `"inherit"` passes all variables of this process. Commands only.
             timeout_s: Seconds that each request of the handshake may take.
             probe_timeout_s: Seconds to wait for the answer to `server/discover` before
                 `initialize`.
@@ -208,6 +212,7 @@ class Client(CallbackDecorators):
             headers=headers,
             bearer_token=bearer_token,
             http_client=http_client,
+            env=env,
             probe_timeout_s=probe_timeout_s,
         )
         profile = ClientProfile(

@@ -91,7 +91,9 @@ async def converse(command: Sequence[str], revision: str, stderr: IO[str]) -> Ro
         stderr: A file for the server's stderr; hook events are read from its lines `hook: ...`.
     """
     profile = mcp_wire.profile(revision)
-    transport = RecordingTransport(CommandTransport(command, stderr=stderr.fileno()))
+    # As when Python runs the script itself: it is the user's own, and is being tried.
+    started = CommandTransport(command, env="inherit", stderr=stderr.fileno())
+    transport = RecordingTransport(started)
     problems: list[str] = []
     result = ""
     try:

@@ -316,14 +316,17 @@ class CommandEnded(TransportError):
     Args:
         exit_status: The exit status, or the negative number of the signal that ended the process.
         stderr: The last output on stderr, at most 4096 bytes; empty if stderr was not captured.
+        hint: A possible cause, for the end of the message; empty for none.
     """
 
-    def __init__(self, exit_status: int, stderr: str = "") -> None:
+    def __init__(self, exit_status: int, stderr: str = "", hint: str = "") -> None:
         last_line = stderr.strip().rpartition("\n")[2][:MAX_LAST_WORDS]
         description = f"; the last line of its stderr: {last_line}" if last_line else ""
-        super().__init__(f"the command ended with exit status {exit_status}{description}")
+        advice = f"; {hint}" if hint else ""
+        super().__init__(f"the command ended with exit status {exit_status}{description}{advice}")
         self.exit_status = exit_status
         self.stderr = stderr
+        self.hint = hint
 
 
 class SessionLost(TransportError):

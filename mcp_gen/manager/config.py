@@ -4,20 +4,22 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias
 
-from mcp_gen.client.connecting.targets import ConnectTarget
+from mcp_gen.client.connecting.targets import ConnectTarget, is_url, key_of
 from mcp_gen.core.errors import UsageError
+from mcp_gen.core.redaction import HIDDEN, shown_names, shown_url
 from mcp_gen.manager.config_file import ConfigEntry, ConfigEntryError, UnknownField, read_entry
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Sequence
 
     from mcp_gen.client.connecting.targets import Target
     from mcp_gen.core.transport.protocols import Duplex, Posts
+    from mcp_gen.transports.environment import Environment
     from mcp_gen.transports.http_client.endpoint import HeadersFrom
 
 __all__ = [
@@ -39,16 +41,17 @@ returns a transport.
 _GROUPS = ("mcpServers", "servers")
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, repr=False)
 class ServerConfig:
     """Configuration of one server: how to reach it, and limits of its own.
 
-    Exactly one of `command`, `url` and `target` is given.
+    Exactly one of `command`, `url` and `target` is given. Its repr shows no secrets.
 
     Args:
         command: The program to start.
         args: Its arguments.
-        env: Environment variables for it, beside those of this process.
+        env: Environment variables for it, in addition to basic ones such as PATH and HOME;
+            `"inherit"` passes all variables of this process.
         cwd: Its working directory; `~` is expanded. None: that of this process.
         url: The URL of a server.
         transport: With `url`: `http` for Streamable HTTP, or HTTP+SSE if the server answers so;
@@ -66,7 +69,7 @@ class ServerConfig:
 
     command: str | None = None
     args: Sequence[str] = ()
-    env: Mapping[str, str] | None = None
+    env: Environment = None
     cwd: str | None = None
     url: str | None = None
     transport: Literal["http", "sse"] = "http"
@@ -78,6 +81,15 @@ class ServerConfig:
     timeout_s: float | None = None
     connect_timeout_s: float | None = None
     disabled: bool = False
+
+    def __repr__(self) -> str:
+        given = ((one.name, getattr(self, one.name), one.default) for one in fields(self))
+        shown = (
+            f"{name}={_SHOWN.get(name, repr)(value)}"
+            for name, value, default in given
+            if value is not default and value != default
+        )
+        return f"ServerConfig({', '.join(shown)})"
 
     @property
     def kind(self) -> Literal["command", "remote", "memory"]:
@@ -113,13 +125,12 @@ class ServerConfig:
         from mcp_gen.transports.command import CommandTransport
 
         cwd = None if self.cwd is None else os.path.expanduser(self.cwd)
-        env = None if self.env is None else dict(self.env)
-        key = (*words, cwd, tuple(sorted((env or {}).items())))
+        env = dict(self.env) if isinstance(self.env, Mapping) else self.env
         return ConnectTarget(
             lambda: CommandTransport(words, env=env, cwd=cwd),
             is_reusable=True,
             restarts=True,
-            key=key,
+            key=(*words, cwd, key_of(env)),
         )
 
     def _by_sse(self, url: str, endpoint_timeout_s: float) -> ConnectTarget:
@@ -138,6 +149,26 @@ class ServerConfig:
             restarts=True,
             key=("sse", url),
         )
+
+
+def _shown_headers(headers: Any) -> str:
+    return "<function>" if callable(headers) else shown_names(headers)
+
+
+def _shown_class(value: object) -> str:
+    return f"<{type(value).__name__}>"
+
+
+_SHOWN: Mapping[str, Callable[[Any], str]] = {
+    "args": lambda args: f"<{len(args)} hidden>",
+    "env": lambda env: repr(env) if isinstance(env, str) else shown_names(env),
+    "url": lambda url: repr(shown_url(url)),
+    "headers": _shown_headers,
+    "bearer_token": lambda _: f"<{HIDDEN}>",
+    "http_client": _shown_class,
+    "target": _shown_class,
+}
+"""Texts for fields that may hold secrets, in a repr."""
 
 
 class ConfigProblem(NamedTuple):
@@ -272,7 +303,7 @@ def _config(
     if isinstance(given, Mapping):
         entry, unknown = read_entry({**given}, env, where)
         return _from_entry(entry), unknown
-    if isinstance(given, str) and "://" in given:
+    if isinstance(given, str) and is_url(given):
         return ServerConfig(url=given), []
     words = _command_words(given)
     if words is not None:

@@ -49,11 +49,11 @@ class ConfigEntry:
 
     type: Literal["stdio", "http", "sse"] | None = None
     command: str | None = None
-    args: list[str] = field(default_factory=list[str])
-    env: dict[str, str] | None = None
+    args: list[str] = field(default_factory=list[str], repr=False)
+    env: dict[str, str] | Literal["inherit"] | None = field(default=None, repr=False)
     cwd: str | None = None
-    url: str | None = None
-    headers: dict[str, str] | None = None
+    url: str | None = field(default=None, repr=False)
+    headers: dict[str, str] | None = field(default=None, repr=False)
     disabled: bool = False
     revision: str | None = None
     timeout_s: float | None = None
@@ -141,6 +141,13 @@ class _Values:
         members: dict[Any, Any] = value
         return {str(name): self.text(one, f"{where}.{name}") for name, one in members.items()}
 
+    def environment(self, value: Any, where: str) -> dict[str, str] | Literal["inherit"]:
+        if value == "inherit":
+            return "inherit"
+        if isinstance(value, str):
+            raise ConfigEntryError(where, 'expected an object of strings, or "inherit"')
+        return self.by_name(value, where)
+
     def url(self, value: Any, where: str) -> str:
         url = self.text(value, where)
         if not self._lenient and not url.startswith(("http://", "https://")):
@@ -169,7 +176,7 @@ _READ: Mapping[str, Callable[[_Values, Any, str], Any]] = {
     "type": _Values.type,
     "command": _Values.text,
     "args": _Values.texts,
-    "env": _Values.by_name,
+    "env": _Values.environment,
     "cwd": _Values.text,
     "url": _Values.url,
     "headers": _Values.by_name,

@@ -123,6 +123,10 @@ class Server(ToolsApi, ResourcesApi, CompletionsApi, ListsApi):
             reaches `total` is always sent. None for no limit.
         peer_limits: Limits on what one client can cause: the size of requests in values, the number
             of subscriptions. See `PeerLimits` for the defaults.
+        mask_errors: True sends nothing of a failure to clients but an id, which the log has too.
+            A failure is any exception but the errors that are raised for clients: `McpError`,
+            `ProtocolError`, `ToolError`, `ResourceNotFound` and `RequestTimeout`. False sends the
+            text of a tool's exception in its result; see docs/failures.md.
         request_state_keys: Secrets of at least 16 bytes that protect the `requestState` of multi
             round-trip requests. The first key seals, every key opens. Processes that serve the
             same clients need the same keys. Without keys, this process makes a random one.
@@ -158,6 +162,7 @@ class Server(ToolsApi, ResourcesApi, CompletionsApi, ListsApi):
         keep_alive_timeout_s: float = 20.0,
         max_progress_per_s: float | None = 100.0,
         peer_limits: PeerLimits = PeerLimits(),  # noqa: B008  # it is frozen
+        mask_errors: bool = False,
         request_state_keys: Sequence[str | bytes] = (),
         request_state_ttl_s: float = 600.0,
         max_rounds: int = 32,
@@ -190,6 +195,7 @@ class Server(ToolsApi, ResourcesApi, CompletionsApi, ListsApi):
                 max_progress_per_s=max_progress_per_s,
                 peer=peer_limits,
             ),
+            mask_errors=mask_errors,
         )
         self.notify = Notifier(kernel)
         """Notifications to clients: `list_changed` and resource updates."""

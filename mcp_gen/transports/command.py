@@ -10,6 +10,8 @@ import subprocess
 from typing import TYPE_CHECKING, cast
 
 from mcp_gen.core.errors import CommandEnded, TransportError
+from mcp_gen.core.redaction import command_secrets, hide, shown_command
+from mcp_gen.transports.environment import Environment, command_environment
 from mcp_gen.transports.lines import (
     DEFAULT_MAX_MESSAGE_BYTES,
     LineReader,
@@ -18,7 +20,7 @@ from mcp_gen.transports.lines import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Collection, Sequence
 
     from mcp_gen.core.transport.protocols import Receiver
 
@@ -32,6 +34,7 @@ EXIT_STATUS_WAIT_S = 0.5
 """Seconds to wait for the exit status once stdout has ended, and for stderr after the exit."""
 GROUP_POLL_S = 0.02
 """Interval of the checks whether a process group is empty, in seconds."""
+NOT_INHERITED = 'its environment was not inherited (`env="inherit"` passes all of it)'
 MAX_STDERR_BYTES = 4096
 """Maximum number of bytes kept of the end of a command's stderr."""
 
@@ -44,11 +47,15 @@ class CommandTransport:
 
     Args:
         command: The program and its arguments.
-        env: Environment variables, in addition to those of this process.
+        env: Environment variables, in addition to the basic ones of this process (see
+            docs/client.md); `"inherit"` passes all variables of this process.
         cwd: The working directory; None for that of this process.
         stderr: File descriptor for the child's stderr. None: it is copied to this process's stderr,
             and its end is kept for `CommandEnded`.
         max_message_bytes: Maximum size of a received message, in bytes; larger ones are skipped.
+
+    Raises:
+        UsageError: `env` is neither a mapping nor `"inherit"`.
 
     Source: https://modelcontextprotocol.io/specification/2025-11-25/basic/lifecycle#shutdown
     """
@@ -57,13 +64,15 @@ class CommandTransport:
         self,
         command: Sequence[str],
         *,
-        env: Mapping[str, str] | None = None,
+        env: Environment = None,
         cwd: str | os.PathLike[str] | None = None,
         stderr: int | None = None,
         max_message_bytes: int = DEFAULT_MAX_MESSAGE_BYTES,
     ) -> None:
         self._command = list(command)
-        self._env = {**os.environ, **env} if env is not None else None
+        self._env = command_environment(env)
+        self._hint = "" if env == "inherit" else NOT_INHERITED
+        self._secrets = command_secrets(self._command, self._env)
         self._cwd = cwd
         self._stderr = stderr
         self._max = max_message_bytes
@@ -80,13 +89,16 @@ class CommandTransport:
         """Start the child process, then start delivering messages.
 
         Raises:
-            TransportError: The command does not exist, or may not be run.
+            TransportError: The command does not exist, may not be run, or has an argument or
+                variable that the system does not take.
         """
         loop = asyncio.get_running_loop()
         self._writer = writer = LineWriter(loop)
         # A pipe of our own by default: the end of stderr becomes part of the error message.
         stderr = subprocess.PIPE if self._stderr is None else self._stderr
-        self._protocol = protocol = _ChildProtocol(receiver, writer, self._max)
+        self._protocol = protocol = _ChildProtocol(
+            receiver, writer, self._max, self._secrets, self._hint
+        )
         try:
             transport, _ = await loop.subprocess_exec(
                 lambda: protocol,
@@ -99,7 +111,16 @@ class CommandTransport:
         except OSError as error:
             self._writer = self._protocol = None
             reason = error.strerror or str(error)
-            raise TransportError(f"cannot start `{' '.join(self._command)}`: {reason}") from error
+            raise TransportError(
+                f"cannot start {shown_command(self._command)}: {reason}"
+            ) from error
+        except ValueError:
+            # Without the cause: it holds the argument or variable.
+            self._writer = self._protocol = None
+            raise TransportError(
+                f"cannot start {shown_command(self._command)}: an argument or an environment "
+                "variable holds characters that the system does not take"
+            ) from None
         self._process = transport
         writer.attach(cast("asyncio.WriteTransport", transport.get_pipe_transport(0)))
         read_less_at_once(transport.get_pipe_transport(1))
@@ -140,10 +161,20 @@ class CommandTransport:
 
 
 class _ChildProtocol(asyncio.SubprocessProtocol):
-    def __init__(self, receiver: Receiver, writer: LineWriter, max_message_bytes: int) -> None:
+    def __init__(
+        self,
+        receiver: Receiver,
+        writer: LineWriter,
+        max_message_bytes: int,
+        secrets: Collection[str],
+        hint: str,
+    ) -> None:
         self._receiver = receiver
         self._writer = writer
         self._lines = LineReader(receiver, max_message_bytes)
+        self._secrets = secrets
+        self._hint = hint
+        """Advice for a command that ends before its first message; empty for none."""
         self._open = True
         self._loop = asyncio.get_running_loop()
         self._process: asyncio.SubprocessTransport | None = None
@@ -165,6 +196,7 @@ class _ChildProtocol(asyncio.SubprocessProtocol):
 
     def pipe_data_received(self, fd: int, data: bytes) -> None:
         if fd == 1:
+            self._hint = ""
             self._lines.feed(data)
         else:
             self._stderr = (self._stderr + data)[-MAX_STDERR_BYTES:]
@@ -195,8 +227,9 @@ class _ChildProtocol(asyncio.SubprocessProtocol):
     def connection_lost(self, exc: Exception | None) -> None:
         status = self._process.get_returncode() if self._process else None
         # An exit status of 0 is an orderly end: no error.
-        stderr = self._stderr.decode("utf-8", "replace")
-        self._disconnect(exc or (CommandEnded(status, stderr) if status else None))
+        # Many programs repeat their arguments in their errors.
+        stderr = hide(self._stderr.decode("utf-8", "replace"), self._secrets)
+        self._disconnect(exc or (CommandEnded(status, stderr, self._hint) if status else None))
 
     def _disconnect(self, error: BaseException | None) -> None:
         if self._open:

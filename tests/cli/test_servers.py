@@ -205,7 +205,7 @@ def test_headers_are_added_to_those_of_the_file(tmp_path: Path) -> None:
     path = tmp_path / "servers.json"
     entry = {"url": "http://127.0.0.1:9/mcp", "headers": {"a": "1", "b": "1"}}
     path.write_text(json.dumps({"mcpServers": {"web": entry}}))
-    found = server_options.options_of("call", "web", str(path), None, ["b: 2", "C:3"], 1.0)
+    found = server_options.options_of("call", "web", str(path), None, ["b: 2", "C:3"], None, 1.0)
     assert found.config.headers == {"a": "1", "b": "2", "C": "3"}
 
 
@@ -244,7 +244,7 @@ def test_a_server_that_cannot_be_reached_is_exit_code_3() -> None:
 def test_a_command_that_is_not_there_is_exit_code_3() -> None:
     assert failed("tools", "no-such-command --at all") == (
         3,
-        "mcp-gen tools: cannot start `no-such-command --at all`: No such file or directory; "
+        "mcp-gen tools: cannot start `no-such-command` (2 arguments): No such file or directory; "
         "check the command and its path",
     )
 

@@ -189,6 +189,7 @@ def test_keys_of_other_hosts_are_told_and_do_no_harm() -> None:
     ("given", "config"),
     [
         ("https://h/mcp", ServerConfig(url="https://h/mcp")),
+        ("npx to https://h/mcp", ServerConfig(command="npx", args=["to", "https://h/mcp"])),
         ("python 'my server.py'", ServerConfig(command="python", args=["my server.py"])),
         (("python", Path("s.py")), ServerConfig(command="python", args=["s.py"])),
         (ServerConfig(command="c"), ServerConfig(command="c")),

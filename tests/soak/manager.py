@@ -107,7 +107,8 @@ def command(name: str, revision: str) -> ServerConfig:
         "import sys; from tests.soak.manager import a_server; "
         "a_server(sys.argv[1], (sys.argv[2],)).run('stdio')"
     )
-    return ServerConfig(command=sys.executable, args=["-c", code, name, revision])
+    words = ["-c", code, name, revision]
+    return ServerConfig(command=sys.executable, args=words, env="inherit")
 
 
 def failing(size: Size) -> dict[str, ServerLike]:

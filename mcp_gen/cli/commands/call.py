@@ -15,6 +15,7 @@ from mcp_gen.cli.console.server_command import ServerCommand
 from mcp_gen.cli.console.server_options import (
     DEFAULT_TIMEOUT_S,
     Config,
+    Env,
     Header,
     Json,
     Revision,
@@ -46,6 +47,7 @@ def call(
     config: Config = None,
     revision: Revision = None,
     header: Header = None,
+    env: Env = None,
     timeout: Timeout = DEFAULT_TIMEOUT_S,
     as_json: Json = False,
 ) -> None:
@@ -69,6 +71,7 @@ def call(
         config=config,
         revision=revision,
         header=header,
+        env=env,
         timeout=timeout,
         as_json=as_json,
     )

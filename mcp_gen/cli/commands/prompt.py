@@ -14,6 +14,7 @@ from mcp_gen.cli.console.server_command import ServerCommand, list_items
 from mcp_gen.cli.console.server_options import (
     DEFAULT_TIMEOUT_S,
     Config,
+    Env,
     Header,
     Json,
     Revision,
@@ -41,6 +42,7 @@ def prompt(
     config: Config = None,
     revision: Revision = None,
     header: Header = None,
+    env: Env = None,
     timeout: Timeout = DEFAULT_TIMEOUT_S,
     as_json: Json = False,
 ) -> None:
@@ -61,6 +63,7 @@ def prompt(
         config=config,
         revision=revision,
         header=header,
+        env=env,
         timeout=timeout,
         as_json=as_json,
     )

@@ -13,6 +13,7 @@ from mcp_gen.cli.console.server_command import ServerCommand, list_items
 from mcp_gen.cli.console.server_options import (
     DEFAULT_TIMEOUT_S,
     Config,
+    Env,
     Header,
     Json,
     Revision,
@@ -37,6 +38,7 @@ def read(
     config: Config = None,
     revision: Revision = None,
     header: Header = None,
+    env: Env = None,
     timeout: Timeout = DEFAULT_TIMEOUT_S,
     as_json: Json = False,
 ) -> None:
@@ -57,6 +59,7 @@ def read(
         config=config,
         revision=revision,
         header=header,
+        env=env,
         timeout=timeout,
         as_json=as_json,
     )

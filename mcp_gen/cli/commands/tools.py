@@ -10,6 +10,7 @@ from mcp_gen.cli.console.server_command import ServerCommand, list_items
 from mcp_gen.cli.console.server_options import (
     DEFAULT_TIMEOUT_S,
     Config,
+    Env,
     Header,
     Json,
     Revision,
@@ -25,6 +26,7 @@ def tools(
     config: Config = None,
     revision: Revision = None,
     header: Header = None,
+    env: Env = None,
     timeout: Timeout = DEFAULT_TIMEOUT_S,
     as_json: Json = False,
 ) -> None:
@@ -45,6 +47,7 @@ def tools(
         config=config,
         revision=revision,
         header=header,
+        env=env,
         timeout=timeout,
         as_json=as_json,
     )

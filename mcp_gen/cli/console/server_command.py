@@ -47,11 +47,13 @@ class ServerCommand:
         config: str | None,
         revision: str | None,
         header: list[str] | None,
+        env: list[str] | None,
         timeout: float,
         as_json: bool,
     ) -> ServerCommand:
         """Parse the command line options; exits with code 2 if they are invalid."""
-        return cls(name, options_of(name, server, config, revision, header, timeout), as_json)
+        options = options_of(name, server, config, revision, header, env, timeout)
+        return cls(name, options, as_json)
 
     def ask(self, work: Callable[[ClientSession, Screen], Awaitable[T]]) -> T:
         """Connect, run `work` with the session, and return its result; exits on errors."""

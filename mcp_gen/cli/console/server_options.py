@@ -7,16 +7,18 @@ Exit codes: 0 success, 1 the server refused or the tool failed, 2 a mistake in t
 from __future__ import annotations
 
 import asyncio
+import os
 import sys
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Annotated, Any, Final, TypeAlias, TypeVar
 
 import typer
 
 from mcp_gen.cli.console.output import fail
 from mcp_gen.core.errors import (
+    CommandEnded,
     HttpError,
     McpError,
     McpGenError,
@@ -26,6 +28,7 @@ from mcp_gen.core.errors import (
     TransportError,
     UsageError,
 )
+from mcp_gen.core.redaction import command_secrets
 
 if TYPE_CHECKING:
     from mcp_gen.cli.console.progress import Screen
@@ -34,6 +37,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "Config",
+    "Env",
     "Header",
     "Json",
     "Options",
@@ -49,6 +53,7 @@ T = TypeVar("T")
 REFUSED, UNREACHED, INTERRUPTED = 1, 3, 130
 DEFAULT_TIMEOUT_S = 60.0
 LONGEST_PROBE_S = 10.0
+INHERIT: Final = "inherit"
 
 ServerName: TypeAlias = Annotated[
     str,
@@ -67,6 +72,13 @@ Header: TypeAlias = Annotated[
     list[str] | None,
     typer.Option(help="`Name: value` with every HTTP request; can be given more than once."),
 ]
+Env: TypeAlias = Annotated[
+    list[str] | None,
+    typer.Option(
+        help="`NAME=value`, or `NAME` of this environment, for a command; `inherit` passes all. "
+        "Can be given more than once."
+    ),
+]
 Timeout: TypeAlias = Annotated[
     float, typer.Option(help="Seconds that an answer may take; progress begins them anew.", min=0.1)
 ]
@@ -84,14 +96,17 @@ class Options:
         timeout_s: Seconds that a request may take; progress restarts it.
     """
 
-    server: str
+    server: str = field(repr=False)
     config: ServerConfig
     revision: str | None
     timeout_s: float
 
     @property
     def again(self) -> str:
-        """The server as it is written in a command line, quoted if necessary."""
+        """The server as it is written in a command line; `SERVER` if it may hold a secret."""
+        # Command lines and URLs alike: the first word may be a URL.
+        if command_secrets(["", *self.server.split()], {}):
+            return "SERVER"
         return f'"{self.server}"' if " " in self.server else self.server
 
 
@@ -101,6 +116,7 @@ def options_of(
     config: str | None,
     revision: str | None,
     header: list[str] | None,
+    env: list[str] | None,
     timeout: float,
 ) -> Options:
     """Parse the options that name a server; exits with code 2 if they are invalid."""
@@ -111,6 +127,8 @@ def options_of(
         found = _configured(config, server) if config is not None else _named(server)
         if header:
             found = _with_headers(found, header)
+        if env:
+            found = _with_variables(found, env)
         wanted = revision or found.revision
         if wanted is not None:
             select([wanted])
@@ -160,6 +178,24 @@ def _with_headers(config: ServerConfig, lines: list[str]) -> ServerConfig:
             raise UsageError("--header: expected `Name: value`")
         headers[name.strip()] = value.strip()
     return replace(config, headers=headers)
+
+
+def _with_variables(config: ServerConfig, given: list[str]) -> ServerConfig:
+    if config.command is None:
+        raise UsageError("--env is for commands")
+    inherits = config.env == INHERIT or INHERIT in given
+    variables = {} if config.env is None or isinstance(config.env, str) else dict(config.env)
+    for one in given:
+        name, equals, value = one.partition("=")
+        if not name:
+            raise UsageError("--env: expected `NAME=value`, `NAME` or `inherit`")
+        if not equals and name != INHERIT and name not in os.environ:
+            raise UsageError(f"--env: the environment has no `{name}`")
+        if equals or name != INHERIT:
+            variables[name] = value if equals else os.environ[name]
+    if not inherits:
+        return replace(config, env=variables)
+    return replace(config, env={**os.environ, **variables} if variables else INHERIT)
 
 
 def ask_server(
@@ -232,9 +268,17 @@ def _about_transport(error: McpGenError, options: Options) -> str:
     if isinstance(error, HttpError):
         return steps.get(error.status, "check the URL")
     if isinstance(error, SessionLost):
-        return "what it wrote to stderr stands above" if options.config.command else ""
+        return _about_end(error) if options.config.command else ""
     if isinstance(error, ProtocolError):
         return "another `--revision` may help" if options.revision else ""
     if isinstance(error, TransportError):
         return "check the URL" if options.config.url else "check the command and its path"
     return ""
+
+
+def _about_end(error: SessionLost) -> str:
+    said = "what it wrote to stderr stands above"
+    cause = error.__cause__
+    if not isinstance(cause, CommandEnded) or not cause.hint:
+        return said
+    return f"{said}; `--env NAME` passes a variable, `--env {INHERIT}` all of them"

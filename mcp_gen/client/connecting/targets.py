@@ -5,6 +5,7 @@ A server in this process is recognized by its `serve` method: clients do not imp
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Coroutine, Hashable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Protocol, TypeAlias, runtime_checkable
@@ -13,9 +14,12 @@ from mcp_gen.core.errors import UsageError
 
 if TYPE_CHECKING:
     from mcp_gen.core.transport.protocols import Duplex, Posts
+    from mcp_gen.transports.environment import Environment
     from mcp_gen.transports.http_client.endpoint import HeadersFrom
 
-__all__ = ["ConnectTarget", "ConnectableServer", "Target", "resolve_target"]
+__all__ = ["ConnectTarget", "ConnectableServer", "Target", "is_url", "key_of", "resolve_target"]
+
+_URL_START = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://")
 
 
 @runtime_checkable
@@ -52,7 +56,12 @@ class ConnectTarget:
     dial_older: Dial | None = None
     is_reusable: bool = False
     restarts: bool = False
-    key: Hashable = field(default=None)
+    key: Hashable = field(default=None, repr=False)
+
+
+def is_url(target: str) -> bool:
+    """Return True if a target is a URL, and no command line that has one as an argument."""
+    return _URL_START.match(target) is not None
 
 
 def resolve_target(
@@ -62,6 +71,7 @@ def resolve_target(
     headers: HeadersFrom | None = None,
     bearer_token: str | None = None,
     http_client: Any = None,
+    env: Environment = None,
     probe_timeout_s: float = 10.0,
 ) -> ConnectTarget:
     """Return how to connect to a target.
@@ -72,24 +82,29 @@ def resolve_target(
         headers: HTTP headers; for URLs only.
         bearer_token: Bearer token; for URLs only.
         http_client: HTTP client; for URLs only.
+        env: Environment variables; for commands only.
         probe_timeout_s: Seconds that an HTTP+SSE server may take to name its endpoint.
 
     Raises:
-        UsageError: The command is empty, or an HTTP option was given without a URL.
+        UsageError: The command is empty, or an option of a URL or command was given without one.
     """
     http_options: Mapping[str, Any] = {
         "headers": headers,
         "bearer_token": bearer_token,
         "client": http_client,
     }
-    if isinstance(target, str) and "://" in target:
-        return _over_http(target, http_options, probe_timeout_s)
-    if any(option is not None for option in http_options.values()):
+    url = target if isinstance(target, str) and is_url(target) else None
+    if url is None and any(option is not None for option in http_options.values()):
         raise UsageError("headers, a bearer token and an HTTP client are for URLs")
+    if env is not None and (url is not None or not isinstance(target, str | Sequence)):
+        raise UsageError("environment variables are for commands")
+    if url is not None:
+        return _over_http(url, http_options, probe_timeout_s)
     if isinstance(target, ConnectTarget):
         return target
     if isinstance(target, str | Sequence):
-        return _over_command(_split_command(target) if isinstance(target, str) else list(target))
+        words = _split_command(target) if isinstance(target, str) else list(target)
+        return _over_command(words, env)
     if isinstance(target, ConnectableServer):
         return ConnectTarget(lambda: _in_memory(target, background), restarts=True)
     return ConnectTarget(lambda: target)
@@ -122,15 +137,23 @@ def _split_command(line: str) -> list[str]:
     return shlex.split(line)
 
 
-def _over_command(command: list[str]) -> ConnectTarget:
+def _over_command(command: list[str], env: Environment) -> ConnectTarget:
     if not command:
         raise UsageError("connect(): expected a URL or a command, got nothing")
     # Loaded only for commands.
     from mcp_gen.transports.command import CommandTransport
 
     return ConnectTarget(
-        lambda: CommandTransport(command), is_reusable=True, restarts=True, key=tuple(command)
+        lambda: CommandTransport(command, env=env),
+        is_reusable=True,
+        restarts=True,
+        key=(*command, key_of(env)),
     )
+
+
+def key_of(env: Environment) -> Hashable:
+    """Return the part of a target's key that stands for its environment variables."""
+    return env if env is None or isinstance(env, str) else tuple(sorted(env.items()))
 
 
 def _in_memory(server: ConnectableServer, background: Background) -> Duplex:

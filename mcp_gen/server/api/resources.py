@@ -41,7 +41,10 @@ class ResourcesApi:
 
         A URI with variables is a template. The function receives each variable, decoded from the
         text in the URI into the type of its parameter. See `mcp_gen.server.resources.uri_templates`
-        for the syntax of templates.
+        for the syntax of templates. The value of `{id}` may hold slashes, which clients encode, and
+        begin with one; a value with `.` or `..` as a segment, a backslash or NUL does not match.
+        `{+path}` takes every value, so its function must check what it opens; `FileResources`
+        serves a folder safely.
 
         Text is sent as text, bytes are sent in base64, and any other serializable value is sent as
         JSON. `Contents` sets the media type too. None, or raising `ResourceNotFound`, means that

@@ -33,12 +33,15 @@ __all__ = [
     "Context",
     "input_params_of",
     "last_progress_of",
+    "masked_outside_of",
+    "masks_errors",
     "origin_of",
     "progress_limiter_of",
     "rounds_of",
     "runtime_of",
     "set_input_params",
     "set_last_progress",
+    "set_masked_outside",
     "set_progress_limiter",
     "set_rounds",
     "set_thread_bridge",
@@ -94,6 +97,8 @@ class Context(Struct, eq=False):
     """Task that the handler runs as; None if the request is answered with its result."""
     _tool_tasks: ToolTasks[Context] | None = None
     """Task manager of the outermost server, where the server of the request is mounted."""
+    _masked_outside: bool = False
+    """True if a server that the server of the request is mounted in masks errors."""
 
     # --- the request ---
 
@@ -574,3 +579,12 @@ set_tool_tasks: Callable[[Context, ToolTasks[Context] | None], None] = _fields[
     "_tool_tasks"
 ].__set__
 """Set the task manager of the outermost server."""
+set_masked_outside: Callable[[Context, bool], None] = _fields["_masked_outside"].__set__
+"""Set whether a server that the server of the request is mounted in masks errors."""
+masked_outside_of: Callable[[Context], bool] = attrgetter("_masked_outside")
+"""Return True if a server that the server of the request is mounted in masks errors."""
+
+
+def masks_errors(ctx: Context) -> bool:
+    """Return True if failures of the request are masked, here or by an outer server."""
+    return runtime_of(ctx).kernel.mask_errors or masked_outside_of(ctx)

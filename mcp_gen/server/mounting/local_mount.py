@@ -7,14 +7,21 @@ from collections.abc import Hashable, Iterator
 from typing import TYPE_CHECKING, Any
 
 import mcp_wire
-from mcp_gen.core.errors import MethodNotFound
+from mcp_gen.core.errors import McpError, MethodNotFound
 from mcp_gen.core.projection.project import restate
-from mcp_gen.server.context.context import origin_of, set_tool_tasks, tool_tasks_of
+from mcp_gen.server.context.context import (
+    masked_outside_of,
+    origin_of,
+    set_masked_outside,
+    set_tool_tasks,
+    tool_tasks_of,
+)
 from mcp_gen.server.mounting.kinds import KINDS, FeatureKind, row
 from mcp_gen.server.mounting.lookup import peek
 from mcp_gen.server.mounting.merged_lists import ItemNumbers, is_cacheable, items_of, names_of
 from mcp_gen.server.mounting.mount import ListItem, Mount
 from mcp_gen.server.notifications.topics import LISTS
+from mcp_gen.session.kernel.errors import is_for_peer, masked
 from mcp_wire import encode
 
 if TYPE_CHECKING:
@@ -82,6 +89,8 @@ class LocalMount(Mount):
         """Return the context of the same request in the mounted server."""
         inner = self.server.runtime.kernel.context(ctx.request_id, origin_of(ctx), ctx.meta)
         set_tool_tasks(inner, tool_tasks_of(ctx) or self.outer.runtime.tasks.manager)
+        if self.outer.runtime.kernel.mask_errors or masked_outside_of(ctx):
+            set_masked_outside(inner, True)
         return inner
 
     # --- notifications of the mounted server ---
@@ -238,6 +247,12 @@ class LocalMount(Mount):
                     f"mount {self.title}: the mounted server has nothing of the kind"
                 )
             return await self._dispatch(inner, what, params)
+        except Exception as error:
+            if not self.server.runtime.kernel.mask_errors or is_for_peer(error):
+                raise
+            # The outer server may not mask what this one does.
+            shown = masked(error, f"mount {self.title}: {what}")
+            raise McpError(shown.code, shown.message) from error
         finally:
             self._open_calls -= 1
             if self._is_unmounted:

@@ -32,6 +32,7 @@ from mcp_gen.server.mounting.mount import ListItem, Mount, template_matches
 from mcp_gen.server.mounting.remote_list import RemoteList
 from mcp_gen.server.mounting.remote_notifications import RemoteNotifications
 from mcp_gen.server.mounting.suspended_calls import SuspendedCall, SuspendedCalls
+from mcp_gen.session.kernel.errors import InternalMcpError
 from mcp_gen.session.kernel.results import RelayedResult
 from mcp_wire import latest
 
@@ -336,14 +337,14 @@ class RemoteMount(Mount):
     # --- errors ---
 
     def _invalid_result(self, what: MethodName, reason: str) -> McpError:
-        return McpError(
+        return InternalMcpError(
             ProtocolError.code, f"mount {self.title}: a wrong result of {what}: {reason}"
         )
 
     def _unavailable(self, error: McpGenError) -> McpError:
         if isinstance(error, UsageError | McpError):
             raise error
-        return McpError(
+        return InternalMcpError(
             ProtocolError.code, f"mount {self.title}: its server cannot be reached: {error}"
         )
 

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from mcp_gen.server.prompts.completion import Completions
     from mcp_gen.server.prompts.registry import PromptRegistry
     from mcp_gen.server.resources.registry import ResourceRegistry
+    from mcp_gen.server.resources.resource import TemplatedResource
     from mcp_gen.session.kernel.kernel import Kernel
     from mcp_wire import common
 
@@ -59,6 +60,7 @@ class CompletionHandlers(ServerHandlers["Context"]):
         """Complete an argument of a prompt or resource template (`completion/complete`)."""
         reference: Any = params.ref
         name: str = reference.uri if hasattr(reference, "uri") else reference.name
+        template: TemplatedResource | None = None
         if hasattr(reference, "uri"):
             template = self.resources.templates.find(ctx, name)
             choices = template.choices if template else None
@@ -74,5 +76,7 @@ class CompletionHandlers(ServerHandlers["Context"]):
             )
         context: Any = getattr(params, "context", None)
         chosen: Mapping[str, str] = (context and context.arguments) or {}
+        if template is not None and not template.may_complete(params.argument, chosen):
+            return latest.CompleteResult(completion=latest.Completion(values=[]))
         completion = await self.completions.complete(ctx, name, params.argument, chosen, choices)
         return latest.CompleteResult(completion=completion)

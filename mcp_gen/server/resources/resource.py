@@ -28,7 +28,7 @@ from mcp_gen.server.listing.cache_hints import CacheHints
 from mcp_gen.server.resources.contents import BINARY, TEXT, mime_type_of
 from mcp_gen.server.resources.uri_templates import UriTemplate
 from mcp_gen.server.resources.uris import check_prefix, check_uri
-from mcp_wire import latest
+from mcp_wire import common, latest
 
 __all__ = [
     "DescribedResource",
@@ -186,6 +186,18 @@ class TemplatedResource:
     def choices(self) -> Choices:
         """Possible values by variable name; empty if any value is possible."""
         return {name: choices(self.parameters[name].hint) for name in self.template.variables}
+
+    def may_complete(self, argument: common.CompletionArgument, chosen: Mapping[str, str]) -> bool:
+        """Return True if a URI can have these values.
+
+        Args:
+            argument: Variable to complete, and the beginning of its value.
+            chosen: Values of other variables.
+        """
+        template = self.template
+        return template.may_begin(argument.name, argument.value) and all(
+            template.takes(name, value) for name, value in chosen.items()
+        )
 
     async def read(self, ctx: Context, values: msgspec.Struct) -> Any:
         """Return the return value of the function.

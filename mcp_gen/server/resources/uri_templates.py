@@ -7,8 +7,11 @@ Supported expressions (https://www.rfc-editor.org/rfc/rfc6570):
     {path*}       the same, with slashes; `{/path*}` after a slash
     {+rest}       any characters; without `?` or `#` if the template continues with those itself
     {?a,b} {&c}   a query `a=…&b=…` in any order; each variable is optional
-    ?a={a}        a query in which `a` is required
+    ?a={a}        a query in which `a` is required; also `?a={+a}`
     {#part}       an optional fragment
+
+Values are percent-decoded: `%2F` in the value of `{id}` is a slash, as RFC 6570 has it. A decoded
+value that has `.` or `..` as a segment, a backslash or NUL does not match; `{+rest}` takes all.
 
 A template may have one variable that spans slashes. If a URI can be split in more than one way,
 each variable matches as little as possible: from the left up to the variable that spans slashes,
@@ -22,7 +25,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from mcp_gen.core.errors import UsageError
-from mcp_gen.server.resources.uris import check_literal, decoded
+from mcp_gen.server.resources.uris import check_literal, decoded, is_traversal
 
 __all__ = ["UriTemplate"]
 
@@ -32,13 +35,15 @@ _VARIABLE = r"([A-Za-z_][A-Za-z0-9_]*)(\*?)"
 _FRAGMENT = r"\{#([^{}]*)\}\Z"
 _QUERY = r"(?:\{[?&][^{}]*\})+\Z"
 _QUESTION = r"(?<!\{)\?"
-_PAIR = r"([^={}]+)=\{(\w+)\}"
+_PAIR = r"([^={}]+)=\{(\+?)(\w+)\}"
 _ENDS_SEGMENT = r"[/?#]"
 _ENDS_PATH = r"[?#]"
 
 _SEPARATORS = {"": ("", ","), "+": ("", ","), ".": (".", "."), "/": ("/", "/")}
 """Characters before the first variable of a path expression, and before the others."""
 _RESERVED = ":/?#[]@!$&'()*+,;="
+_IN_QUERY = ":/?[]@!$'()*+,;="
+"""Reserved characters that do not end a value of a query."""
 
 
 class _Variable(NamedTuple):
@@ -79,7 +84,10 @@ class UriTemplate:
         """Query pairs without variables."""
         self._fragment = ""
         self._optional: set[str] = set()
+        self._reserved: set[str] = set()
+        """Names of the variables of `{+x}`, which take any value."""
         self._literals, self._in_path = self._parse()
+        self._reserved |= {one.name for one in self._in_path if one.reserved}
         spanning = [i for i, one in enumerate(self._in_path) if one.spans_slashes]
         if len(spanning) > 1:
             both = " and ".join(f"{{{self._in_path[i].name}}}" for i in spanning[:2])
@@ -165,7 +173,9 @@ class UriTemplate:
     def _parse_pairs(self, text: str) -> None:
         for pair in text.split("&"):
             if found := re.fullmatch(_PAIR, pair):
-                self._query[self._literal(found[1])] = found[2]
+                self._query[self._literal(found[1])] = found[3]
+                if found[2]:
+                    self._reserved.add(found[3])
             elif "{" in pair or not pair:
                 raise self._error(
                     f"`?{text}`: a query is written `name={{variable}}`, or {{?name}}"
@@ -212,9 +222,32 @@ class UriTemplate:
         if fragment:
             raw[self._fragment] = fragment
         try:
-            return {name: self._decoded(name, value) for name, value in raw.items()}
+            values = {name: self._decoded(name, value) for name, value in raw.items()}
         except ValueError:
             return None
+        if "." in uri or "%" in uri or "\\" in uri or "\0" in uri:
+            for name, value in values.items():
+                if not self.takes(name, value):
+                    return None
+        return values
+
+    def takes(self, name: str, value: str | Sequence[str]) -> bool:
+        """Return True if a variable may have a decoded value. Only that of `{+x}` takes all.
+
+        Args:
+            name: Name of the variable.
+            value: Its value: a text, or texts of segments.
+        """
+        if name in self._reserved:
+            return True
+        if isinstance(value, str):
+            return not is_traversal(value)
+        return not any(map(is_traversal, value))
+
+    def may_begin(self, name: str, value: str) -> bool:
+        """Return True if a text can be the beginning of a variable's decoded value."""
+        folders, _, last = value.rpartition("/")
+        return self.takes(name, folders) and self.takes(name, last.lstrip("."))
 
     def _match_path(self, text: str) -> dict[str, str] | None:
         literals, variables, spanning_index = self._literals, self._in_path, self._spanning_index
@@ -280,11 +313,20 @@ class UriTemplate:
                 safe = "".join(set(_RESERVED) - set(delimiters))
             uri += self._encoded(variable.name, values, safe) + self._literals[i + 1]
         given = [(key, name) for key, name in self._query.items() if values.get(name) is not None]
-        pairs = [f"{key}={self._encoded(name, values, '')}" for key, name in given]
+        pairs = [
+            f"{key}={self._encoded(name, values, _IN_QUERY if name in self._reserved else '')}"
+            for key, name in given
+        ]
         if self._fixed or pairs:
             uri += "?" + "&".join([*self._fixed, *pairs])
         if values.get(self._fragment):
             uri += "#" + self._encoded(self._fragment, values, _RESERVED)
+        refused = [name for name, value in values.items() if value and not self.takes(name, value)]
+        if refused:
+            raise self._error(
+                f"{{{refused[0]}}} does not take `.` or `..` as a segment, a backslash or NUL; "
+                f"{{+{refused[0]}}} does"
+            )
         back = self.match(uri)
         if back is None or any(
             _join_segments(back.get(n)) != _join_segments(v) for n, v in values.items()

@@ -6,7 +6,7 @@ import re
 
 from mcp_gen.core.errors import UsageError
 
-__all__ = ["check_literal", "check_prefix", "check_uri", "decoded", "is_uri"]
+__all__ = ["check_literal", "check_prefix", "check_uri", "decoded", "is_traversal", "is_uri"]
 
 # Texts, not compiled patterns: `re` compiles and keeps each one when it is first used.
 _SCHEME = r"[A-Za-z][A-Za-z0-9+.\-]*:"
@@ -74,3 +74,13 @@ def decoded(raw: str) -> str:
     if re.search(_BAD_PERCENT, raw):
         raise ValueError("a `%` without two hexadecimal digits")
     return unquote_to_bytes(raw).decode()
+
+
+def is_traversal(value: str) -> bool:
+    """Return True if a decoded value has `.` or `..` as a segment, a backslash or NUL.
+
+    Used as a path, it might name something outside of its folder, or something else than it shows.
+    """
+    if "\\" in value or "\0" in value:
+        return True
+    return "." in value and not {".", ".."}.isdisjoint(value.split("/"))

@@ -24,6 +24,11 @@ class TaskHost(Protocol):
     store: TaskStore
     now: Callable[[], float]
 
+    @property
+    def mask_errors(self) -> bool:
+        """True sends nothing of a failure but the id under which it is logged."""
+        ...
+
     def acquire_server(self) -> AbstractAsyncContextManager[None]:
         """Return a context manager that holds the server's lifespan and mounts during a handler."""
         ...

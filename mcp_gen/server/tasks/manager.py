@@ -89,6 +89,11 @@ class TaskManager:
         self.changed: Callable[[RunningTask], None] = _ignore
         self.expiry = Expiry(self.now, self.expire)
 
+    @property
+    def mask_errors(self) -> bool:
+        """True sends nothing of a failure but the id under which it is logged."""
+        return self.kernel.mask_errors
+
     # --- calls ---
 
     def call(self, ctx: Context, params: Any, tools: ToolRegistry) -> Awaitable[Any]:

@@ -243,7 +243,7 @@ class RunningTask:
         if isinstance(failure, asyncio.CancelledError) and is_cancelled():
             # Not cancelled by the client: the task would have ended by now.
             return ErrorObject(ProtocolError.code, "the server has ended")
-        return error_for_peer(failure, f"task {self.id}")
+        return error_for_peer(failure, f"task {self.id}", mask=self._host.mask_errors)
 
     async def cancel(self) -> bool:
         """Cancel the task for its client; return False if it has ended already."""

@@ -13,11 +13,12 @@ import mcp_wire
 from mcp_gen.core.error_groups import describe, primary_error
 from mcp_gen.core.errors import InvalidParams, McpError, ToolError, UsageError
 from mcp_gen.server.content.results import error_result
-from mcp_gen.server.context.context import origin_of
+from mcp_gen.server.context.context import masks_errors, origin_of
 from mcp_gen.server.functions.suggestions import suggest
 from mcp_gen.server.listing.listing import Listing
 from mcp_gen.server.tools.function_tool import FunctionTool
 from mcp_gen.server.tools.tool import InvalidArguments, ServerTool, validate_ui
+from mcp_gen.session.kernel.errors import is_for_peer, masked_text
 from mcp_gen.session.messages.channel import is_disconnect
 from mcp_wire import Wire
 
@@ -171,16 +172,21 @@ class ToolRegistry:
             return error_result(str(error))
         except SystemExit as error:
             # Raised by libraries made for the command line; the server keeps running.
+            if masks_errors(ctx):
+                return error_result(masked_text(error, f"tool {tool.name}"))
             _log.exception("tool %s failed", tool.name)
             return error_result(f"SystemExit: {error}")
         except Exception as error:
             if isinstance(primary := primary_error(error), McpError):
                 raise primary from None  # unwrapped from a group
+            masks = masks_errors(ctx)
+            if masks and not is_for_peer(error):
+                return error_result(masked_text(error, f"tool {tool.name}"))
             if is_disconnect(error):
                 _log.debug("tool %s: %s", tool.name, primary)
             else:
                 _log.exception("tool %s failed", tool.name)
-            return error_result(describe(error))
+            return error_result(describe(primary if masks else error))
 
 
 def build_tool(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import secrets
 from typing import TYPE_CHECKING
 
 from mcp_gen.core import envelope
@@ -14,6 +15,8 @@ from mcp_gen.core.errors import (
     McpGenError,
     ProtocolError,
     RequestTimeout,
+    ResourceNotFound,
+    ToolError,
     UsageError,
 )
 from mcp_gen.core.finite import find_non_finite
@@ -22,20 +25,64 @@ from mcp_gen.session.messages.channel import is_disconnect
 if TYPE_CHECKING:
     from mcp_gen.core.envelope import RequestId
 
-__all__ = ["bad_params", "error_for_peer", "internal_error", "is_cancelled"]
+__all__ = [
+    "InternalMcpError",
+    "bad_params",
+    "error_for_peer",
+    "internal_error",
+    "is_cancelled",
+    "is_for_peer",
+    "masked",
+    "masked_text",
+]
 
 _log = logging.getLogger("mcp_gen.server")
 _INTERNAL = envelope.ErrorObject(ProtocolError.code, "internal error")
+_FOR_PEER = (McpError, ProtocolError, ToolError, ResourceNotFound, RequestTimeout)
+"""Errors that are raised for the peer to read; all others are failures."""
 
 
-def error_for_peer(error: BaseException, what: str) -> envelope.ErrorObject:
+class InternalMcpError(McpError):
+    """An McpError made of a failure: its text tells how the server works inside."""
+
+
+def is_for_peer(error: BaseException) -> bool:
+    """Return True if an error, or the first to report of a group, was raised for the peer."""
+    primary = primary_error(error)
+    return isinstance(primary, _FOR_PEER) and not isinstance(primary, InternalMcpError)
+
+
+def masked_text(error: BaseException, what: str) -> str:
+    """Log a failure under a new id, and return a text for the peer that has only the id.
+
+    Args:
+        error: The failure, or a group of exceptions.
+        what: Name of what failed, for the log.
+    """
+    id = secrets.token_hex(6)
+    if is_disconnect(error):
+        _log.debug("%s failed, error %s: %s", what, id, error)
+    else:
+        _log.error("%s failed, error %s", what, id, exc_info=error)
+    return f"internal error {id}; the log of the server says more"
+
+
+def masked(error: BaseException, what: str) -> envelope.ErrorObject:
+    """Log a failure under a new id, and return a JSON-RPC error that has only the id."""
+    return envelope.ErrorObject(ProtocolError.code, masked_text(error, what))
+
+
+def error_for_peer(error: BaseException, what: str, *, mask: bool = False) -> envelope.ErrorObject:
     """Return the JSON-RPC error for an exception; details that the peer should not see are logged.
 
     Args:
         error: Exception of a handler, or a group of exceptions.
         what: Name of the method that failed, for the log.
+        mask: True sends nothing of a failure but the id under which it is logged.
     """
     primary = primary_error(error)
+    if mask and not is_for_peer(error):
+        return masked(error, what)
     if isinstance(primary, McpError | ProtocolError):
         found = None if isinstance(primary, ProtocolError) else find_non_finite(primary.data)
         if found is None:

@@ -89,6 +89,7 @@ class Kernel(Generic[C]):
             one are not routed.
         server_info: Name and version of the server.
         limits: Limits of the server; see `Limits` for the defaults.
+        mask_errors: True sends nothing of a failure but the id under which it is logged.
     """
 
     def __init__(
@@ -101,6 +102,7 @@ class Kernel(Generic[C]):
         offered: Callable[[], frozenset[str]],
         server_info: Any,
         limits: Limits = Limits(),  # noqa: B008  # it is frozen
+        mask_errors: bool = False,
     ) -> None:
         self.revisions = tuple(revisions)
         self.handshakes = with_handshake(revisions)
@@ -113,6 +115,7 @@ class Kernel(Generic[C]):
         self.declared_capabilities = offered
         self._server_info = server_info
         self.limits = limits
+        self.mask_errors = mask_errors
         self.sessions: set[Session] = set()
         """Open sessions."""
         self.loops: set[asyncio.AbstractEventLoop] = set()
@@ -359,7 +362,8 @@ class Kernel(Generic[C]):
             cancelled and isinstance(primary, asyncio.CancelledError)
         ):
             raise primary
-        return envelope.failure(call.id, error_for_peer(error, call.route.method.name))
+        what = call.route.method.name
+        return envelope.failure(call.id, error_for_peer(error, what, mask=self.mask_errors))
 
     def answer(self, call: Call[C], result: Any) -> bytes:
         """Return the encoded response for the result of a handler.

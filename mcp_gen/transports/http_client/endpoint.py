@@ -5,6 +5,8 @@ from __future__ import annotations
 import base64
 import contextlib
 import inspect
+import re
+import traceback
 from collections.abc import Awaitable, Callable, Hashable, Mapping
 from contextlib import aclosing
 from hashlib import blake2b
@@ -19,6 +21,7 @@ from mcp_gen.core.errors import (
     TransportError,
     UsageError,
 )
+from mcp_gen.core.redaction import hide, url_secrets
 from mcp_gen.transports.http_client.pool import HttpxClient, Pool, Requests, Response, origin_of
 
 if TYPE_CHECKING:
@@ -39,6 +42,9 @@ KEEPS_METHOD = (307, 308)
 """Redirect statuses at which a POST stays a POST."""
 ANY_REDIRECT = (301, 302, 303, 307, 308)
 USER_AGENT = (b"user-agent", b"mcp-gen")
+# https://www.rfc-editor.org/rfc/rfc9110.html#name-fields
+_NAME = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~-]+")
+_VALUE = re.compile(r"[\t\x20-\x7e\x80-\xff]*")
 
 
 class HttpEndpoint:
@@ -52,7 +58,7 @@ class HttpEndpoint:
         connect_timeout_s: Seconds to wait for a connection. Not used with `client`.
 
     Raises:
-        UsageError: The URL is no http or https URL, or a header contains a line break.
+        UsageError: The URL is no http or https URL, or a header is invalid.
     """
 
     def __init__(
@@ -68,11 +74,13 @@ class HttpEndpoint:
         parts = urlsplit(url)
         # User info and fragment are not sent in the URL; user info becomes an Authorization header.
         self.url = urlunsplit(parts._replace(netloc=parts.netloc.rpartition("@")[2], fragment=""))
+        self._secrets = url_secrets(url)
         self._constant: list[tuple[bytes, bytes]] = [] if client is not None else [USER_AGENT]
         if parts.username is not None:
             credentials = f"{unquote(parts.username)}:{unquote(parts.password or '')}".encode()
             self._constant.append((b"authorization", b"Basic " + base64.b64encode(credentials)))
         if bearer_token is not None:
+            self._secrets.add(bearer_token)
             self._constant += _header_lines({"authorization": f"Bearer {bearer_token}"})
         self._headers_function: Callable[[], Any] | None = None
         self._headers_are_async = inspect.iscoroutinefunction(headers)
@@ -99,16 +107,25 @@ class HttpEndpoint:
             TransportError: The server cannot be reached, or redirects to another origin.
             SessionLost: The server disconnected before it responded.
         """
-        lines = [*self._constant, *headers]
+        own = list(self._constant)
         if self._headers_function is not None:
             given = self._headers_function()
             if inspect.isawaitable(given):
                 self._headers_are_async = True
                 given = await given
-            lines += _header_lines(given)
+            own += _header_lines(given)
+        lines = [*own, *headers]
         at = url or self.url
         for _ in range(MAX_REDIRECTS):
-            response = await self._requests.send(method, at, lines, body)
+            try:
+                response = await self._requests.send(method, at, lines, body)
+            except TransportError as error:
+                secrets = self._secrets | url_secrets(at) | _header_secrets(own)
+                if not _shows_any(error, secrets):
+                    raise
+                error.args = (hide(str(error), secrets), *error.args[1:])
+                # Without its cause, which a traceback would show.
+                raise error from None
             if response.status not in ANY_REDIRECT:
                 return response
             location = response.headers.get("location", "")
@@ -241,7 +258,26 @@ def _error_in(body: bytes) -> tuple[McpError | None, bool]:
 def _header_lines(headers: Mapping[str, str]) -> list[tuple[bytes, bytes]]:
     lines: list[tuple[bytes, bytes]] = []
     for name, value in headers.items():
-        if any(sign in name + value for sign in "\r\n\0"):
+        if not _NAME.fullmatch(name):
+            # The name is not shown: it may be a whole header line.
+            raise UsageError("a header's name: expected letters, digits and `-`")
+        if any(sign in value for sign in "\r\n\0"):
             raise UsageError(f"header {name!r}: expected one line")
+        if not _VALUE.fullmatch(value):
+            raise UsageError(
+                f"header {name!r}: expected printable characters of latin-1, got another one"
+            )
         lines.append((name.lower().encode("ascii"), value.strip(" \t").encode("latin-1")))
     return lines
+
+
+def _header_secrets(lines: Lines) -> set[str]:
+    values = {value.decode("latin-1") for name, value in lines if (name, value) != USER_AGENT}
+    # The credentials without their scheme, as in `Bearer ...`.
+    return values | {value.rpartition(" ")[2] for value in values}
+
+
+def _shows_any(error: Exception, secrets: set[str]) -> bool:
+    """Return True if the error or one of its causes quotes a secret."""
+    shown = "".join(traceback.format_exception(error))
+    return hide(shown, secrets) != shown

@@ -50,7 +50,7 @@ class LegacySseTransport(PostingTransport):
         endpoint_timeout_s: Seconds to wait for the first event, `endpoint`.
 
     Raises:
-        UsageError: The URL is no http or https URL, or a header contains a line break.
+        UsageError: The URL is no http or https URL, or a header is invalid.
     """
 
     def __init__(

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 from urllib.parse import quote, urlsplit
 
 from mcp_gen.core.errors import SessionLost, TransportError, UsageError
+from mcp_gen.core.transport.addresses import is_loopback
 
 if TYPE_CHECKING:
     from mcp_gen.core.transport.protocols import Lines
@@ -19,7 +20,6 @@ IDLE_S = 4.0
 
 Servers commonly close idle connections after 5 s. A request sent at that moment would be lost.
 """
-_LOOPBACK = ("localhost", "::1")
 _SAFE = "/%:@!$&'()*+,;=-._~?"
 
 
@@ -71,8 +71,9 @@ def origin_of(url: str) -> tuple[str, str, int]:
     try:
         parts = urlsplit(url)
         port = parts.port
-    except ValueError as error:
-        raise UsageError(f"expected a URL: {error}") from None
+    except ValueError:
+        # Its text quotes the URL, which may hold credentials.
+        raise UsageError("expected a URL with a valid host and port") from None
     if parts.scheme not in ("http", "https") or not parts.hostname:
         raise UsageError("expected a URL that begins with http:// or https:// and a host")
     return parts.scheme, parts.hostname, port or (443 if parts.scheme == "https" else 80)
@@ -125,7 +126,10 @@ class Pool:
         scheme, name, _ = origin_of(url)
         parts = urlsplit(url)
         # A host may be an internationalized name, or an IPv6 address.
-        host = name.encode("ascii" if name.isascii() else "idna")
+        try:
+            host = name.encode("ascii" if name.isascii() else "idna")
+        except UnicodeError:
+            raise TransportError("the URL's host is no host name") from None
         target = quote(parts.path or "/", safe=_SAFE)
         if parts.query:
             target += "?" + quote(parts.query, safe=_SAFE)
@@ -150,7 +154,7 @@ class Pool:
         proxies = getproxies()
         proxy = proxies.get(scheme) or proxies.get("all") or ""
         # A proxy would resolve loopback hosts to itself.
-        if host in _LOOPBACK or host.startswith("127.") or proxy_bypass(host):
+        if is_loopback(host) or proxy_bypass(host):
             proxy = ""
         elif proxy and not proxy.startswith(("http://", "https://")):
             raise TransportError(

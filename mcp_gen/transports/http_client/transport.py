@@ -61,7 +61,7 @@ class HttpTransport(PostingTransport):
         connect_timeout_s: Seconds to wait for a connection. Not used with `client`.
 
     Raises:
-        UsageError: The URL is no http or https URL, or a header contains a line break.
+        UsageError: The URL is no http or https URL, or a header is invalid.
     """
 
     def __init__(

@@ -42,6 +42,10 @@ class HttpRequest(NamedTuple):
     principal: str | None
     watch: SlowRequestWatcher
 
+    def __repr__(self) -> str:
+        # Neither headers nor query: they may hold credentials.
+        return f"HttpRequest({self.scope['method']} {self.path!r})"
+
     async def refuse(self, status: int, why: str, *more: Line) -> None:
         """Answer with a JSON-RPC error without an id.
 

@@ -11,11 +11,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection
-from ipaddress import ip_address
 from typing import Any, NamedTuple
 from urllib.parse import urlsplit
 
 from mcp_gen.core.errors import UsageError
+from mcp_gen.core.transport.addresses import is_loopback
 
 __all__ = ["OriginGuard", "Rejection"]
 
@@ -88,7 +88,7 @@ class OriginGuard:
     def _objection(
         self, address: Any, host: bytes | None, origin: bytes | None
     ) -> Rejection | None:
-        on_loopback = _is_loopback(address)
+        on_loopback = isinstance(address, str) and is_loopback(address)
         if on_loopback or self._hosts:
             named = (host or b"").decode("latin-1").lower()
             if not _HOST.fullmatch(named):
@@ -112,15 +112,6 @@ class OriginGuard:
         return bool(on_loopback and found and scheme in ("http", "https")) and (
             _without_port(host) in LOOPBACK
         )
-
-
-def _is_loopback(address: Any) -> bool:
-    if address in LOOPBACK:
-        return True
-    try:
-        return ip_address(address).is_loopback
-    except ValueError:
-        return False
 
 
 def _without_port(host: str) -> str:

@@ -1,1 +1,1 @@
-"""Who may: addresses, secrets, environments, paths and error texts."""
+"""Access and disclosure: addresses, secrets, environments, paths and error texts."""
