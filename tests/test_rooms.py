@@ -35,9 +35,9 @@ ALLOWED_CIRCLES = [frozenset({"mcp_gen.server.context.context", "mcp_gen.server.
 
 FLOORS: Mapping[str, tuple[tuple[str, ...], ...]] = {
     "mcp_gen.core": (
-        ("errors",),
+        ("errors", "loose_json", "value_count"),
         ("error_groups", "revisions", "envelope", "bounds", "peer_limits"),
-        ("stores", "loose_json", "sampling", "text_encoding", "transport", "projection"),
+        ("stores", "sampling", "text_encoding", "transport", "projection"),
         ("relay", "protocol_state"),
         ("extensions",),
     ),

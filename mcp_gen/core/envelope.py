@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from functools import cache
 from typing import Any, Literal, TypeAlias
 
@@ -9,6 +10,8 @@ import msgspec
 from msgspec import UNSET, Raw, Struct, UnsetType, structs
 
 from mcp_gen.core.errors import InvalidRequest, McpError, ParseError, ProtocolError
+from mcp_gen.core.loose_json import NOTHING, raw_members
+from mcp_gen.core.value_count import has_more_values
 from mcp_wire.base import encode
 
 __all__ = [
@@ -16,6 +19,7 @@ __all__ = [
     "ErrorObject",
     "NoResponse",
     "RequestId",
+    "TooManyValues",
     "error_object",
     "failure",
     "notification",
@@ -26,8 +30,6 @@ __all__ = [
 ]
 
 RequestId: TypeAlias = int | str
-
-NOTHING = Raw(b"")
 
 
 class NoResponse(InvalidRequest):
@@ -42,6 +44,20 @@ class NoResponse(InvalidRequest):
     def __init__(self, message: str, request_id: RequestId | None, *, tries: bool) -> None:
         super().__init__(message, request_id)
         self.is_response = tries
+
+
+class TooManyValues(InvalidRequest):
+    """A message has more keys and items than are decoded.
+
+    Args:
+        limit: The most that a message may have.
+        frame: The frame; of a batch, the one entry.
+    """
+
+    def __init__(self, limit: int, frame: Envelope) -> None:
+        id = frame.id if frame.method is not UNSET and isinstance(frame.id, int | str) else None
+        super().__init__(f"a message may have at most {limit} keys and items", id)
+        self.frame = frame
 
 
 class Envelope(Struct, gc=False):
@@ -100,20 +116,25 @@ MAX_BATCH = 1000
 """Maximum number of frames in one batch."""
 
 _envelope = msgspec.json.Decoder(Envelope)
-_object = msgspec.json.Decoder(dict[str, Raw])
 _id: msgspec.json.Decoder[RequestId] = msgspec.json.Decoder(int | str)
 _error = msgspec.json.Decoder(ErrorObject)
 
 _UNREADABLE = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
 
 
-def read(data: bytes | Raw) -> Envelope:
+def read(
+    data: bytes | Raw, max_values: int = sys.maxsize, max_response_values: int | None = None
+) -> Envelope:
     """Decode one frame.
 
     Args:
         data: One JSON text, or one entry of a batch.
+        max_values: The most keys and items of a JSON text; see `has_more_values`. Entries of a
+            batch are not counted: their batch is.
+        max_response_values: The most of a response; None for `max_values`.
 
     Raises:
+        TooManyValues: It has more keys and items.
         ParseError: Not valid JSON in UTF-8, or nested too deeply.
         InvalidRequest: Valid JSON, but no JSON-RPC frame; with the id if it could be read.
         NoResponse: As InvalidRequest, and the frame has no method.
@@ -126,6 +147,10 @@ def read(data: bytes | Raw) -> Envelope:
         raise ParseError(f"not JSON: {_reason(error)}") from None
     if frame.method is UNSET and not frame.result and not frame.error:
         raise _no_frame("no JSON-RPC message: expected `method`, `result` or `error`", data)
+    if max_response_values is not None and frame.method is UNSET:
+        max_values = max_response_values
+    if len(data) > max_values and data.__class__ is bytes and has_more_values(data, max_values):
+        raise TooManyValues(max_values, frame)
     if data.__class__ is bytes and not data.isascii():
         # Raw members are not decoded here, so UTF-8 is checked for the whole frame. Entries of a
         # batch have been checked by `read_batch`.
@@ -211,19 +236,20 @@ def _check_text(data: bytes, frame: Envelope) -> None:
 
 
 def _no_frame(message: str, data: bytes | Raw) -> InvalidRequest:
-    try:
-        members = _object.decode(data)
-    except _UNREADABLE:
+    # Of all members, which may be very many, only these are decoded.
+    members = raw_members(data, ("id", "method", "result", "error"))
+    if members is None:
         return InvalidRequest(message)
-    id = _readable_id(members)
-    if "method" in members:
+    given, method, result, error = members
+    id = _readable_id(given)
+    if method:
         return InvalidRequest(message, id)
-    return NoResponse(message, id, tries="result" in members or "error" in members)
+    return NoResponse(message, id, tries=bool(result or error))
 
 
-def _readable_id(members: dict[str, Raw]) -> RequestId | None:
+def _readable_id(given: Raw) -> RequestId | None:
     try:
-        return _id.decode(members.get("id", NOTHING))
+        return _id.decode(given)
     except _UNREADABLE:
         return None
 

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import sys
 from typing import TYPE_CHECKING, Any, Generic, TypeAlias, TypeVar
 
 from msgspec import UNSET, Struct
 
 from mcp_gen.core import envelope
-from mcp_gen.core.envelope import NoResponse
+from mcp_gen.core.envelope import NoResponse, TooManyValues
 from mcp_gen.core.errors import InvalidRequest, McpError, ParseError, ProtocolError
+from mcp_gen.core.loose_json import NOTHING
+from mcp_gen.core.value_count import has_more_values
 
 if TYPE_CHECKING:
     from msgspec import Raw
@@ -34,10 +37,12 @@ W = TypeVar("W")
 class Batch:
     """Collects the responses to one batch. They are sent together as one array."""
 
-    __slots__ = ("answers", "ids", "open")
+    __slots__ = ("answers", "has_too_many_values", "ids", "open")
 
     def __init__(self) -> None:
         self.open = 0
+        self.has_too_many_values = False
+        """True if each of its entries is refused, because the batch as a whole has too many."""
         self.answers: list[bytes] = []
         self.ids: set[RequestId] = set()
 
@@ -138,12 +143,28 @@ class ProtocolState(Generic[W]):
 
     Args:
         profile: The profile of the negotiated revision; None until one is negotiated.
+        max_values: The most keys and items of one message of the peer. Others are refused.
+        max_response_values: The most of a response, or of a batch; None for `max_values`.
     """
 
-    __slots__ = ("_next_id", "_waiters", "in_flight", "profile")
+    __slots__ = (
+        "_max_response_values",
+        "_max_values",
+        "_next_id",
+        "_waiters",
+        "in_flight",
+        "profile",
+    )
 
-    def __init__(self, profile: Profile | None = None) -> None:
+    def __init__(
+        self,
+        profile: Profile | None = None,
+        max_values: int = sys.maxsize,
+        max_response_values: int | None = None,
+    ) -> None:
         self.profile = profile
+        self._max_values = max_values
+        self._max_response_values = max_response_values
         self.in_flight: dict[RequestId, Any] = {}
         """The peer's requests that have no response yet, each with the driver's own value."""
         self._waiters: dict[RequestId, W] = {}
@@ -173,6 +194,8 @@ class ProtocolState(Generic[W]):
                 raise InvalidRequest(f"expected one message, got an array: {where} has no batches")
         except ProtocolError as error:
             return [_rejected(error, None)]
+        most = self._max_response_values or self._max_values
+        batch.has_too_many_values = len(data) > most and has_more_values(data, most)
         events = [self.read(entry, batch) for entry in entries]
         batch.open = sum(isinstance(event, RequestReceived | MessageRejected) for event in events)
         return events
@@ -180,12 +203,32 @@ class ProtocolState(Generic[W]):
     def read(self, data: bytes | Raw, batch: Batch | None = None) -> Event:
         """Decode one message that is no batch, or one entry of a batch; see `receive`."""
         try:
-            frame = envelope.read(data)
+            frame = envelope.read(data, self._max_values, self._max_response_values)
+            if batch is not None and batch.has_too_many_values:
+                raise TooManyValues(self._max_response_values or self._max_values, frame)
+        except TooManyValues as error:
+            return self.refuse(error, batch)
         except NoResponse as error:
             return self._no_response_event(error, batch)
         except ProtocolError as error:
             return _rejected(error, batch)
         return self.classify(frame, batch)
+
+    def refuse(self, error: TooManyValues, batch: Batch | None = None) -> Event:
+        """Return the event for a message that has too many keys and items.
+
+        A request is answered with the error. A response fails the request that it belongs to.
+        """
+        frame = error.frame
+        if frame.method is UNSET:
+            # Not even an error that the peer answers with is decoded.
+            frame.result = frame.error = NOTHING
+        event = self.classify(frame, batch)
+        if isinstance(event, RequestReceived):
+            return _rejected(error, batch)
+        if isinstance(event, ResponseReceived):
+            return ErrorReceived(event.waiter, error)
+        return event if isinstance(event, MessageRejected) else MessageRejected(error, None, batch)
 
     def classify(self, frame: Envelope, batch: Batch | None = None) -> Event:
         """Return the event for a frame that has been decoded already."""
