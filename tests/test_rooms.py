@@ -35,7 +35,7 @@ ALLOWED_CIRCLES = [frozenset({"mcp_gen.server.context.context", "mcp_gen.server.
 
 FLOORS: Mapping[str, tuple[tuple[str, ...], ...]] = {
     "mcp_gen.core": (
-        ("errors", "loose_json", "value_count"),
+        ("errors", "loose_json", "json_size"),
         ("error_groups", "revisions", "envelope", "bounds", "peer_limits"),
         ("stores", "sampling", "text_encoding", "transport", "projection"),
         ("relay", "protocol_state"),

@@ -8,10 +8,9 @@ from typing import TYPE_CHECKING, Any, Generic, TypeAlias, TypeVar
 from msgspec import UNSET, Struct
 
 from mcp_gen.core import envelope
-from mcp_gen.core.envelope import NoResponse, TooManyValues
+from mcp_gen.core.envelope import NoResponse, TooComplex
 from mcp_gen.core.errors import InvalidRequest, McpError, ParseError, ProtocolError
 from mcp_gen.core.loose_json import NOTHING
-from mcp_gen.core.value_count import has_more_values
 
 if TYPE_CHECKING:
     from msgspec import Raw
@@ -37,12 +36,12 @@ W = TypeVar("W")
 class Batch:
     """Collects the responses to one batch. They are sent together as one array."""
 
-    __slots__ = ("answers", "has_too_many_values", "ids", "open")
+    __slots__ = ("answers", "ids", "open", "refused")
 
     def __init__(self) -> None:
         self.open = 0
-        self.has_too_many_values = False
-        """True if each of its entries is refused, because the batch as a whole has too many."""
+        self.refused: str | None = None
+        """Why each of its entries is refused; None if the batch as a whole is not."""
         self.answers: list[bytes] = []
         self.ids: set[RequestId] = set()
 
@@ -194,8 +193,7 @@ class ProtocolState(Generic[W]):
                 raise InvalidRequest(f"expected one message, got an array: {where} has no batches")
         except ProtocolError as error:
             return [_rejected(error, None)]
-        most = self._max_response_values or self._max_values
-        batch.has_too_many_values = len(data) > most and has_more_values(data, most)
+        batch.refused = envelope.complexity(data, self._max_response_values or self._max_values)
         events = [self.read(entry, batch) for entry in entries]
         batch.open = sum(isinstance(event, RequestReceived | MessageRejected) for event in events)
         return events
@@ -204,9 +202,9 @@ class ProtocolState(Generic[W]):
         """Decode one message that is no batch, or one entry of a batch; see `receive`."""
         try:
             frame = envelope.read(data, self._max_values, self._max_response_values)
-            if batch is not None and batch.has_too_many_values:
-                raise TooManyValues(self._max_response_values or self._max_values, frame)
-        except TooManyValues as error:
+            if batch is not None and batch.refused is not None:
+                raise TooComplex(batch.refused, frame)
+        except TooComplex as error:
             return self.refuse(error, batch)
         except NoResponse as error:
             return self._no_response_event(error, batch)
@@ -214,8 +212,8 @@ class ProtocolState(Generic[W]):
             return _rejected(error, batch)
         return self.classify(frame, batch)
 
-    def refuse(self, error: TooManyValues, batch: Batch | None = None) -> Event:
-        """Return the event for a message that has too many keys and items.
+    def refuse(self, error: TooComplex, batch: Batch | None = None) -> Event:
+        """Return the event for a message that is too complex.
 
         A request is answered with the error. A response fails the request that it belongs to.
         """

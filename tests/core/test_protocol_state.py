@@ -9,7 +9,7 @@ import pytest
 from msgspec import Raw
 
 import mcp_wire
-from mcp_gen.core.envelope import TooManyValues
+from mcp_gen.core.envelope import TooComplex
 from mcp_gen.core.errors import InvalidRequest, McpError, ParseError
 from mcp_gen.core.protocol_state import (
     Batch,
@@ -346,14 +346,14 @@ def limited(revision: str) -> ProtocolState[str]:
 @every_revision
 def test_a_request_with_too_many_values_is_rejected_with_its_id(revision: str) -> None:
     error, answer = refusal(only(limited(revision).receive(frame(id="a", method="m", params=MANY))))
-    assert error is TooManyValues
+    assert error is TooComplex
     assert (answer["id"], answer["error"]["code"]) == ("a", InvalidRequest.code)
 
 
 @every_revision
 def test_a_notification_with_too_many_values_is_rejected_without_an_answer(revision: str) -> None:
     event = only(limited(revision).receive(frame(method="m", params=MANY)))
-    assert refusal(event) == (TooManyValues, None)
+    assert refusal(event) == (TooComplex, None)
 
 
 @every_revision
@@ -366,7 +366,7 @@ def test_a_response_with_too_many_values_fails_the_request_that_it_belongs_to(
     connection = limited(revision)
     event = only(connection.receive(frame(id=connection.open_request("asked"), **said)))
     assert isinstance(event, ErrorReceived)
-    assert (event.waiter, type(event.error)) == ("asked", TooManyValues)
+    assert (event.waiter, type(event.error)) == ("asked", TooComplex)
 
 
 @with_batches
@@ -376,7 +376,7 @@ def test_each_request_of_a_batch_with_too_many_values_is_rejected_with_its_id(
     connection, asked = limited(revision), [frame(id=n, method="m", params=[n]) for n in range(5)]
     rejected = [refusal(event) for event in connection.receive(batch(*asked, frame(method="m")))]
     assert [answer and answer["id"] for _, answer in rejected] == [0, 1, 2, 3, 4, None]
-    assert {error for error, _ in rejected} == {TooManyValues}
+    assert {error for error, _ in rejected} == {TooComplex}
 
 
 @with_batches

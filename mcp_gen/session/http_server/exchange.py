@@ -13,7 +13,7 @@ from msgspec import UNSET, Raw
 
 import mcp_wire
 from mcp_gen.core import envelope
-from mcp_gen.core.envelope import TooManyValues
+from mcp_gen.core.envelope import TooComplex
 from mcp_gen.core.errors import InvalidRequest, McpError, ParseError, ProtocolError
 from mcp_gen.core.loose_json import NOTHING
 from mcp_gen.core.stores.events import EventStore, MemoryEventStore
@@ -66,7 +66,7 @@ def refusal_of(
     """Return the HTTP answer that refuses a message because of this error."""
     if isinstance(error, UnknownSession):
         return refusal(404, id, InvalidRequest(str(error)))
-    return refusal(413 if isinstance(error, TooManyValues) else 400, id, error)
+    return refusal(413 if isinstance(error, TooComplex) else 400, id, error)
 
 
 class SessionServers(Protocol):
@@ -186,15 +186,15 @@ class HttpExchange(Generic[C]):
             if self._stateless is not None:
                 return await self._stateless.answer(binding, frame, headers, reply)
             return await self._answer_in_session(binding.profile, frame, headers, reply)
-        except TooManyValues as error:
+        except TooComplex as error:
             if error.frame.method is UNSET:
                 self._fail_request_to_client(error, headers, reply)
             return refusal_of(error)
         except (McpError, ProtocolError, UnknownSession) as error:
             return refusal_of(error, id)
 
-    def _fail_request_to_client(self, error: TooManyValues, headers: Headers, reply: Reply) -> None:
-        """Fail the request that a response with too many values belongs to."""
+    def _fail_request_to_client(self, error: TooComplex, headers: Headers, reply: Reply) -> None:
+        """Fail the request that a response that is too complex belongs to."""
         name = _first_header(headers, self._session_headers)
         session = self._sessions.find(name, reply.principal) if name else None
         if session is not None:

@@ -32,7 +32,7 @@ from mcp_gen.session.peer.session import RequestOrigin, Session
 if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine
 
-    from mcp_gen.core.envelope import Envelope, TooManyValues
+    from mcp_gen.core.envelope import Envelope, TooComplex
     from mcp_gen.core.protocol_state import Batch, NotificationReceived
     from mcp_gen.core.stores.events import EventStore
     from mcp_gen.core.transport.headers import Headers
@@ -262,8 +262,8 @@ class HttpSession(DuplexConnection, Session):
         finally:
             self._post = None
 
-    def refuse_response(self, error: TooManyValues) -> None:
-        """Fail the request to the client that a response with too many values belongs to."""
+    def refuse_response(self, error: TooComplex) -> None:
+        """Fail the request to the client that a response that is too complex belongs to."""
         self._handle(self._connection.refuse(error))
 
     def _on_request(self, event: RequestReceived) -> None:

@@ -1,4 +1,4 @@
-"""Keys and items of one message, on both sides."""
+"""Keys, items and depth of one message, on both sides."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from typing import Any
 import msgspec
 
 from mcp_gen import Client, Context, PeerLimits, ProtocolError, Server
+from mcp_gen.core.envelope import MAX_DEPTH
 from tests.hostile.work.limits.limit import TAKEN, Limit, Reach
 from tests.support.frames import BATCHING, HANDSHAKE, PER_REQUEST, Speaker
 from tests.support.http.asgi import WebClient, begin, surfing
@@ -140,11 +141,15 @@ async def reach_in_result(values: int) -> str:
         calling = asyncio.ensure_future(session.call_tool("any"))
         asked = await server.heard("tools/call")
         server.say(padded(partial(response, asked["id"], "content"), values))
-        try:
-            await calling
-        except ProtocolError as error:
-            return str(error.code)
-        return TAKEN
+        return await ended(calling)
+
+
+async def ended(calling: asyncio.Future[Any]) -> str:
+    try:
+        await calling
+    except ProtocolError as error:
+        return str(error.code)
+    return TAKEN
 
 
 async def reach_in_request_of_server(values: int) -> str:
@@ -166,7 +171,29 @@ def response(id: Any, field: str, padding: list[int]) -> bytes:
     return msgspec.json.encode({"jsonrpc": "2.0", "id": id, "result": result})
 
 
+async def reach_depth(levels: int) -> str:
+    async with talking(Server("deep"), HANDSHAKE) as client:
+        # The message, its params and their `_meta` are three levels.
+        inner = b"[" * (levels - 3) + b"]" * (levels - 3)
+        asked = client.speaker.request(1, "ping", {"_meta": {"x/y": "inner"}})
+        client.send(asked.replace(b'"inner"', inner))
+        return outcome(await client.next())
+
+
+async def reach_depth_of_result(levels: int) -> str:
+    server = MemoryPeer(opening(HANDSHAKE))
+    async with asyncio.timeout(WAIT_S), Client("limited") as client:
+        session = await client.connect(await server.start(), revision=HANDSHAKE)
+        calling = asyncio.ensure_future(session.call_tool("any"))
+        asked = await server.heard("tools/call")
+        inner = b"[" * (levels - 4) + b"]" * (levels - 4)
+        server.say(response(asked["id"], "content", [0]).replace(b"0]", inner + b"]"))
+        return await ended(calling)
+
+
 LIMITS: list[Limit] = [
+    Limit("depth of a request", MAX_DEPTH, 1_000_000, INVALID_REQUEST, reach_depth),
+    Limit("depth of a result", MAX_DEPTH, 1_000_000, INVALID_REQUEST, reach_depth_of_result),
     *(
         Limit(f"values of a request at {one}", AT, FAR, INVALID_REQUEST, in_memory(one))
         for one in (HANDSHAKE, PER_REQUEST)

@@ -1,4 +1,4 @@
-"""Counting the keys and items of JSON texts."""
+"""Measuring JSON texts without decoding them."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from typing import Any
 import msgspec
 import pytest
 
-from mcp_gen.core import value_count
-from mcp_gen.core.value_count import has_more_values
+from mcp_gen.core import json_size
+from mcp_gen.core.json_size import has_more_values, is_deeper
 
 TEXTS = ["", "a", "[1,2]", '"', '\\"', "\\", "\\\\", ',"', '{"a":[', "é,", "\n", "x" * 40, '","']
 
@@ -24,9 +24,21 @@ def counted(value: Any) -> int:
     return 0
 
 
+def nested(value: Any) -> int:
+    """Return the depth of a value; that of an array of numbers is 1."""
+    if isinstance(value, dict):
+        value = [*value.values()]
+    return 1 + max(map(nested, value), default=0) if isinstance(value, list) else 0
+
+
 def count_of(text: bytes) -> int:
     """Return the least limit that a text keeps."""
     return next(limit for limit in range(-1, 100_000) if not has_more_values(text, limit))
+
+
+def depth_of(text: bytes) -> int:
+    """Return the least depth that a text keeps."""
+    return next(limit for limit in range(-1, 100_000) if not is_deeper(text, limit))
 
 
 @pytest.mark.parametrize(
@@ -51,15 +63,15 @@ def test_keys_and_items_outside_of_strings_are_counted(text: str, count: int) ->
 
 
 @pytest.mark.parametrize("part_bytes", [1, 2, 3, 7, 64])
-def test_the_count_of_any_value_is_exact_wherever_its_text_is_cut(
+def test_count_and_depth_of_any_value_are_exact_wherever_its_text_is_cut(
     monkeypatch: pytest.MonkeyPatch, part_bytes: int
 ) -> None:
-    monkeypatch.setattr(value_count, "_PART_BYTES", part_bytes)
+    monkeypatch.setattr(json_size, "_PART_BYTES", part_bytes)
     rng = random.Random(part_bytes)
     for _ in range(300):
         value = any_value(rng, 4)
         text = rng.choice([json.dumps(value).encode(), msgspec.json.encode(value)])
-        assert count_of(text) == counted(value), text
+        assert (count_of(text), depth_of(text)) == (counted(value), nested(value)), text
 
 
 def any_value(rng: random.Random, depth: int) -> Any:
