@@ -121,6 +121,8 @@ MAX_DEPTH = 500
 Python limits recursion to 1000 calls. What decodes, restates and encodes a message needs one or two
 for each level, beside those of the program around it.
 """
+MAX_REASON_CHARS = 2000
+"""Characters of a protocol error's text that are sent."""
 _TOO_DEEP = f"a message may be nested at most {MAX_DEPTH} levels deep"
 MIN_COMPLEX_BYTES = 2 * MAX_DEPTH
 """Least size of a message that may be nested too deeply, in bytes."""
@@ -179,7 +181,7 @@ def complexity(data: bytes, max_values: int) -> str | None:
     """Return why a message is too complex to be decoded; None if it is not.
 
     Args:
-        data: Valid JSON: a message, or a whole batch.
+        data: Valid JSON: a message, a whole batch, or JSON that a string of a message holds.
         max_values: The most keys and items.
     """
     if len(data) > max_values and has_more_values(data, max_values):
@@ -244,7 +246,11 @@ def error_object(error: McpError | ProtocolError) -> ErrorObject:
     """Return the error member to send to a peer for this exception."""
     if isinstance(error, McpError):
         return ErrorObject(error.code, error.message, UNSET if error.data is None else error.data)
-    return ErrorObject(error.code, str(error))
+    text = str(error)
+    if len(text) > MAX_REASON_CHARS:
+        # It may quote what the peer sent, such as the name of a tool.
+        text = f"{text[:MAX_REASON_CHARS]}…"
+    return ErrorObject(error.code, text)
 
 
 def read_error(data: Raw) -> McpError:

@@ -244,7 +244,7 @@ class ProtocolState(Generic[W]):
         id = frame.id
         if id is UNSET or id is None or id not in self._waiters:
             # A response gets no response: two confused peers would exchange errors for ever.
-            error = InvalidRequest(f"an answer to no open request: id {id!r}")
+            error = InvalidRequest(f"an answer to no open request: id {repr(id)[:100]}")
             return MessageRejected(error, None, batch)
         waiter = self._waiters.pop(id)
         if frame.error:

@@ -21,7 +21,7 @@ from mcp_gen.core.protocol_state import (
     RequestReceived,
     ResponseReceived,
 )
-from tests.support.frames import every_revision, with_batches, without_batches
+from tests.support.frames import HANDSHAKE, every_revision, with_batches, without_batches
 
 NOTHING = Raw(b"")
 
@@ -389,3 +389,9 @@ def test_a_batch_within_the_limit_is_taken(revision: str) -> None:
 def test_commas_in_strings_are_no_values(revision: str) -> None:
     event = only(limited(revision).receive(frame(id=1, method="m", params={"a": "," * 1000})))
     assert isinstance(event, RequestReceived)
+
+
+def test_the_error_for_an_answer_to_nothing_quotes_a_part_of_a_long_id() -> None:
+    event = only(limited(HANDSHAKE).receive(frame(id="a" * 1_000_000, result={})))
+    assert isinstance(event, MessageRejected)
+    assert len(str(event.error)) < 200

@@ -21,7 +21,7 @@ from tests.support.peers.scripted import MemoryPeer, opening
 __all__ = ["LIMITS"]
 
 AT, FAR = 60, 400_000
-INVALID_REQUEST = "-32600"
+INVALID_REQUEST, INVALID_PARAMS = "-32600", "-32602"
 TOO_LARGE = "413 -32600"
 
 Make = Callable[[list[int]], bytes]
@@ -41,6 +41,10 @@ def make_server() -> Server:
         except ProtocolError as error:
             return str(error.code)
         return TAKEN
+
+    @server.prompt
+    def table(rows: list[int]) -> str:
+        return str(len(rows))
 
     return server
 
@@ -171,6 +175,14 @@ def response(id: Any, field: str, padding: list[int]) -> bytes:
     return msgspec.json.encode({"jsonrpc": "2.0", "id": id, "result": result})
 
 
+async def reach_in_text(values: int) -> str:
+    """Reach the limit with JSON in a string, which is one value of its message."""
+    async with talking(make_server(), HANDSHAKE) as client:
+        arguments = {"rows": f"[{','.join('0' * values)}]"}
+        params = {"name": "table", "arguments": arguments}
+        return outcome(await client.ask(client.speaker.request(1, "prompts/get", params)))
+
+
 async def reach_depth(levels: int) -> str:
     async with talking(Server("deep"), HANDSHAKE) as client:
         # The message, its params and their `_meta` are three levels.
@@ -207,5 +219,6 @@ LIMITS: list[Limit] = [
     Limit("values of a batch", AT, FAR, INVALID_REQUEST, reach_in_batch),
     Limit("values of a client's response", AT, FAR, INVALID_REQUEST, reach_in_response_of_client),
     Limit("values of a server's request", AT, FAR, INVALID_REQUEST, reach_in_request_of_server),
+    Limit("values of JSON in an argument of a prompt", AT, FAR, INVALID_PARAMS, reach_in_text),
     Limit("values of a result", AT, FAR, INVALID_REQUEST, reach_in_result),
 ]
