@@ -35,10 +35,10 @@ ALLOWED_CIRCLES = [frozenset({"mcp_gen.server.context.context", "mcp_gen.server.
 
 FLOORS: Mapping[str, tuple[tuple[str, ...], ...]] = {
     "mcp_gen.core": (
-        ("errors",),
+        ("errors", "loose_json", "json_size"),
         ("finite",),
         ("error_groups", "revisions", "envelope", "bounds", "peer_limits", "redaction"),
-        ("stores", "loose_json", "sampling", "text_encoding", "transport", "projection"),
+        ("stores", "sampling", "text_encoding", "transport", "projection"),
         ("relay", "protocol_state"),
         ("extensions",),
     ),

@@ -23,7 +23,7 @@ from mcp_gen.client.requests.settings import ClientSettings, Validation
 from mcp_gen.core.extensions.extensions import ExtensionArg
 from mcp_gen.core.revisions import select
 from mcp_gen.core.transport.protocols import Posts
-from mcp_gen.session.duplex.client import ClientConnection
+from mcp_gen.session.duplex.client import DEFAULT_MAX_VALUES, ClientConnection
 from mcp_wire import latest
 from mcp_wire.hooks import ClientHooks
 
@@ -66,6 +66,9 @@ class Client(CallbackDecorators):
             multi round-trip request (`input_required`).
         max_cached_results: Number of results cached per session, each as long as the server allows;
             0 disables the cache.
+        max_values: Maximum number of keys and items in one result of a server. A result with more
+            is not decoded: the call raises ProtocolError. Requests and notifications of a server
+            may have 20,000.
         validation: Treatment of protocol violations by servers. `lenient` ignores them, `report`
             reports them (see `on_violation`), `strict` reports them and makes the result an error.
             No mode ends the session.
@@ -98,6 +101,7 @@ class Client(CallbackDecorators):
         max_pages: int = 1000,
         max_rounds: int = 10,
         max_cached_results: int = 256,
+        max_values: int = DEFAULT_MAX_VALUES,
         validation: Validation = "lenient",
         log_level: latest.LoggingLevel | None = None,
         keep_alive_s: float | None = None,
@@ -126,6 +130,7 @@ class Client(CallbackDecorators):
             max_pages=max_pages,
             max_rounds=max_rounds,
             max_cached_results=max_cached_results,
+            max_values=max_values,
             validation=validation,
             log_level=log_level,
             keep_alive_s=keep_alive_s,
@@ -262,8 +267,8 @@ class Client(CallbackDecorators):
             # Loaded only for HTTP.
             from mcp_gen.session.http_client.connection import HttpClientConnection
 
-            return HttpClientConnection(transport, self.hooks)
-        return ClientConnection(transport, self.hooks)
+            return HttpClientConnection(transport, self.hooks, self._settings.max_values)
+        return ClientConnection(transport, self.hooks, self._settings.max_values)
 
     def _run_in_background(self, work: Coroutine[Any, Any, None]) -> None:
         serving = [one for one in self._serving if not one.done()]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+import sys
 from functools import cache
 from typing import Any, Literal, TypeAlias, cast
 
@@ -10,6 +12,8 @@ from msgspec import UNSET, Raw, Struct, UnsetType, structs
 
 from mcp_gen.core.errors import InvalidRequest, McpError, ParseError, ProtocolError
 from mcp_gen.core.finite import check_finite
+from mcp_gen.core.json_size import has_more_values, is_balanced, is_deeper
+from mcp_gen.core.loose_json import NOTHING, raw_members
 from mcp_wire.base import encode
 
 __all__ = [
@@ -17,6 +21,7 @@ __all__ = [
     "ErrorObject",
     "NoResponse",
     "RequestId",
+    "TooComplex",
     "error_object",
     "failure",
     "notification",
@@ -27,8 +32,6 @@ __all__ = [
 ]
 
 RequestId: TypeAlias = int | str
-
-NOTHING = Raw(b"")
 
 
 class NoResponse(InvalidRequest):
@@ -43,6 +46,20 @@ class NoResponse(InvalidRequest):
     def __init__(self, message: str, request_id: RequestId | None, *, tries: bool) -> None:
         super().__init__(message, request_id)
         self.is_response = tries
+
+
+class TooComplex(InvalidRequest):
+    """A message has more keys and items than are decoded, or is nested too deeply.
+
+    Args:
+        reason: The error message.
+        frame: The frame; of a batch, the one entry.
+    """
+
+    def __init__(self, reason: str, frame: Envelope) -> None:
+        id = frame.id if frame.method is not UNSET and isinstance(frame.id, int | str) else None
+        super().__init__(reason, id)
+        self.frame = frame
 
 
 class Envelope(Struct, gc=False):
@@ -99,23 +116,39 @@ class _Failure(Struct, kw_only=True, gc=False):
 
 MAX_BATCH = 1000
 """Maximum number of frames in one batch."""
+MAX_DEPTH = 500
+"""Maximum depth of arrays and objects in one message.
+
+Python limits recursion to 1000 calls. What decodes, restates and encodes a message needs one or two
+for each level, beside those of the program around it.
+"""
+MAX_REASON_CHARS = 2000
+"""Characters of a protocol error's text that are sent."""
+_TOO_DEEP = f"a message may be nested at most {MAX_DEPTH} levels deep"
+MIN_COMPLEX_BYTES = 2 * MAX_DEPTH
+"""Least size of a message that may be nested too deeply, in bytes."""
 
 _envelope = msgspec.json.Decoder(Envelope)
-_object = msgspec.json.Decoder(dict[str, Raw])
 _id: msgspec.json.Decoder[RequestId] = msgspec.json.Decoder(int | str)
 _error = msgspec.json.Decoder(ErrorObject)
 
 _UNREADABLE = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
 
 
-def read(data: bytes | Raw) -> Envelope:
+def read(
+    data: bytes | Raw, max_values: int = sys.maxsize, max_response_values: int | None = None
+) -> Envelope:
     """Decode one frame.
 
     Args:
         data: One JSON text, or one entry of a batch.
+        max_values: The most keys and items of a JSON text; see `has_more_values`. Entries of a
+            batch are not counted: their batch is.
+        max_response_values: The most of a response; None for `max_values`.
 
     Raises:
-        ParseError: Not valid JSON in UTF-8, or nested too deeply.
+        TooComplex: It has more keys and items, or is nested deeper than `MAX_DEPTH`.
+        ParseError: Not valid JSON in UTF-8, or nested so deeply that its id cannot be read.
         InvalidRequest: Valid JSON, but no JSON-RPC frame; with the id if it could be read.
         NoResponse: As InvalidRequest, and the frame has no method.
     """
@@ -123,10 +156,19 @@ def read(data: bytes | Raw) -> Envelope:
         frame = _envelope.decode(data)
     except msgspec.ValidationError as error:
         raise _no_frame(f"no JSON-RPC message: {error}", data) from None
+    except RecursionError:
+        raise _too_deep(bytes(data)) from None
     except _UNREADABLE as error:
         raise ParseError(f"not JSON: {_reason(error)}") from None
     if frame.method is UNSET and not frame.result and not frame.error:
         raise _no_frame("no JSON-RPC message: expected `method`, `result` or `error`", data)
+    size = len(data)
+    if (size > MIN_COMPLEX_BYTES or size > max_values) and data.__class__ is bytes:
+        if max_response_values is not None and frame.method is UNSET:
+            max_values = max_response_values
+        why = complexity(data, max_values)
+        if why is not None:
+            raise TooComplex(why, frame)
     if data.__class__ is bytes and not data.isascii():
         # Raw members are not decoded here, so UTF-8 is checked for the whole frame. Entries of a
         # batch have been checked by `read_batch`.
@@ -134,6 +176,20 @@ def read(data: bytes | Raw) -> Envelope:
     if frame.method is not UNSET and frame.id is None:
         raise InvalidRequest("no JSON-RPC message: a request's `id` is a string or an integer")
     return frame
+
+
+def complexity(data: bytes, max_values: int) -> str | None:
+    """Return why a message is too complex to be decoded; None if it is not.
+
+    Args:
+        data: Valid JSON: a message, a whole batch, or JSON that a string of a message holds.
+        max_values: The most keys and items.
+    """
+    if len(data) > max_values and has_more_values(data, max_values):
+        return f"a message may have at most {max_values} keys and items"
+    if len(data) > MIN_COMPLEX_BYTES and is_deeper(data, MAX_DEPTH):
+        return _TOO_DEEP
+    return None
 
 
 def read_batch(data: bytes) -> list[Raw]:
@@ -205,7 +261,11 @@ def error_object(error: McpError | ProtocolError) -> ErrorObject:
     """Return the error member to send to a peer for this exception."""
     if isinstance(error, McpError):
         return ErrorObject(error.code, error.message, UNSET if error.data is None else error.data)
-    return ErrorObject(error.code, str(error))
+    text = str(error)
+    if len(text) > MAX_REASON_CHARS:
+        # It may quote what the peer sent, such as the name of a tool.
+        text = f"{text[:MAX_REASON_CHARS]}…"
+    return ErrorObject(error.code, text)
 
 
 def read_error(data: Raw) -> McpError:
@@ -250,20 +310,44 @@ def _check_text(data: bytes, frame: Envelope) -> None:
         raise ParseError(f"not JSON: {_reason(error)}", id) from None
 
 
+_SHALLOW_BYTES = 1024
+"""Bytes at each end of a message in which its members are looked for if it cannot be decoded."""
+_MEMBER = rb'\s*"(?:jsonrpc|id|method)"\s*:\s*(?:"(?:[^"\\]|\\.)*"|-?[0-9]+)\s*'
+_before = re.compile(rb"\s*\{((?:" + _MEMBER + rb",)*)")
+_after = re.compile(rb"((?:," + _MEMBER + rb")*)\}\s*\Z")
+
+
+def _too_deep(data: bytes) -> ProtocolError:
+    """Return the error for a message that is nested too deeply for any decoder.
+
+    It has the message's id if that stands before or after all that is nested.
+    """
+    before, after = _before.match(data[:_SHALLOW_BYTES]), _after.search(data[-_SHALLOW_BYTES:])
+    if before is not None and after is not None and is_balanced(data):
+        try:
+            frame = _envelope.decode(b'{%b"params":0%b}' % (before[1], after[1]))
+        except _UNREADABLE:
+            pass
+        else:
+            return TooComplex(_TOO_DEEP, frame)
+    return ParseError("not JSON: nested too deeply")
+
+
 def _no_frame(message: str, data: bytes | Raw) -> InvalidRequest:
-    try:
-        members = _object.decode(data)
-    except _UNREADABLE:
+    # Of all members, which may be very many, only these are decoded.
+    members = raw_members(data, ("id", "method", "result", "error"))
+    if members is None:
         return InvalidRequest(message)
-    id = _readable_id(members)
-    if "method" in members:
+    given, method, result, error = members
+    id = _readable_id(given)
+    if method:
         return InvalidRequest(message, id)
-    return NoResponse(message, id, tries="result" in members or "error" in members)
+    return NoResponse(message, id, tries=bool(result or error))
 
 
-def _readable_id(members: dict[str, Raw]) -> RequestId | None:
+def _readable_id(given: Raw) -> RequestId | None:
     try:
-        return _id.decode(members.get("id", NOTHING))
+        return _id.decode(given)
     except _UNREADABLE:
         return None
 

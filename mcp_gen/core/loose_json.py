@@ -8,9 +8,13 @@ from typing import Any, TypeVar, cast
 import msgspec
 from msgspec import Raw, Struct
 
-__all__ = ["as_object", "convert_fields", "read_members", "read_meta"]
+__all__ = ["NOTHING", "as_object", "convert_fields", "raw_members", "read_members", "read_meta"]
 
 S = TypeVar("S", bound=Struct)
+
+NOTHING = Raw(b"")
+"""The JSON of a member that is absent."""
+_UNREADABLE = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
 
 
 def read_meta(params: Raw) -> dict[str, Any] | None:
@@ -24,17 +28,35 @@ def read_members(data: Raw, names: tuple[str, ...]) -> dict[str, Any] | None:
 
     Other members are not decoded, because there may be very many.
     """
+    found = raw_members(data, names)
+    if found is None:
+        return None
     try:
-        found = msgspec.structs.astuple(_loose(names).decode(data))
         return {n: msgspec.json.decode(raw) for n, raw in zip(names, found, strict=True) if raw}
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+    except _UNREADABLE:
+        return None
+
+
+def raw_members(data: bytes | Raw, names: tuple[str, ...]) -> tuple[Raw, ...] | None:
+    """Return the JSON of the named members of an object, `NOTHING` for those that are absent.
+
+    Args:
+        data: JSON of any shape.
+        names: The names; the values are in their order.
+
+    Returns:
+        None if it is no object or not valid JSON.
+    """
+    try:
+        return msgspec.structs.astuple(_loose(names).decode(data))
+    except _UNREADABLE:
         return None
 
 
 @lru_cache(maxsize=1024)
 def _loose(names: tuple[str, ...]) -> msgspec.json.Decoder[Struct]:
     fields = {f"field{number}": name for number, name in enumerate(names)}
-    kind = msgspec.defstruct("Loose", [(f, Raw, Raw(b"")) for f in fields], rename=fields)
+    kind = msgspec.defstruct("Loose", [(f, Raw, NOTHING) for f in fields], rename=fields)
     return msgspec.json.Decoder(kind)
 
 

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import sys
 from typing import TYPE_CHECKING, Any, Generic, TypeAlias, TypeVar
 
 from msgspec import UNSET, Struct
 
 from mcp_gen.core import envelope
-from mcp_gen.core.envelope import NoResponse
+from mcp_gen.core.envelope import NoResponse, TooComplex
 from mcp_gen.core.errors import InvalidRequest, McpError, ParseError, ProtocolError
+from mcp_gen.core.loose_json import NOTHING
 
 if TYPE_CHECKING:
     from msgspec import Raw
@@ -34,10 +36,12 @@ W = TypeVar("W")
 class Batch:
     """Collects the responses to one batch. They are sent together as one array."""
 
-    __slots__ = ("answers", "ids", "open")
+    __slots__ = ("answers", "ids", "open", "refused")
 
     def __init__(self) -> None:
         self.open = 0
+        self.refused: str | None = None
+        """Why each of its entries is refused; None if the batch as a whole is not."""
         self.answers: list[bytes] = []
         self.ids: set[RequestId] = set()
 
@@ -138,12 +142,28 @@ class ProtocolState(Generic[W]):
 
     Args:
         profile: The profile of the negotiated revision; None until one is negotiated.
+        max_values: The most keys and items of one message of the peer. Others are refused.
+        max_response_values: The most of a response, or of a batch; None for `max_values`.
     """
 
-    __slots__ = ("_next_id", "_waiters", "in_flight", "profile")
+    __slots__ = (
+        "_max_response_values",
+        "_max_values",
+        "_next_id",
+        "_waiters",
+        "in_flight",
+        "profile",
+    )
 
-    def __init__(self, profile: Profile | None = None) -> None:
+    def __init__(
+        self,
+        profile: Profile | None = None,
+        max_values: int = sys.maxsize,
+        max_response_values: int | None = None,
+    ) -> None:
         self.profile = profile
+        self._max_values = max_values
+        self._max_response_values = max_response_values
         self.in_flight: dict[RequestId, Any] = {}
         """The peer's requests that have no response yet, each with the driver's own value."""
         self._waiters: dict[RequestId, W] = {}
@@ -173,6 +193,7 @@ class ProtocolState(Generic[W]):
                 raise InvalidRequest(f"expected one message, got an array: {where} has no batches")
         except ProtocolError as error:
             return [_rejected(error, None)]
+        batch.refused = envelope.complexity(data, self._max_response_values or self._max_values)
         events = [self.read(entry, batch) for entry in entries]
         batch.open = sum(isinstance(event, RequestReceived | MessageRejected) for event in events)
         return events
@@ -180,12 +201,32 @@ class ProtocolState(Generic[W]):
     def read(self, data: bytes | Raw, batch: Batch | None = None) -> Event:
         """Decode one message that is no batch, or one entry of a batch; see `receive`."""
         try:
-            frame = envelope.read(data)
+            frame = envelope.read(data, self._max_values, self._max_response_values)
+            if batch is not None and batch.refused is not None:
+                raise TooComplex(batch.refused, frame)
+        except TooComplex as error:
+            return self.refuse(error, batch)
         except NoResponse as error:
             return self._no_response_event(error, batch)
         except ProtocolError as error:
             return _rejected(error, batch)
         return self.classify(frame, batch)
+
+    def refuse(self, error: TooComplex, batch: Batch | None = None) -> Event:
+        """Return the event for a message that is too complex.
+
+        A request is answered with the error. A response fails the request that it belongs to.
+        """
+        frame = error.frame
+        if frame.method is UNSET:
+            # Not even an error that the peer answers with is decoded.
+            frame.result = frame.error = NOTHING
+        event = self.classify(frame, batch)
+        if isinstance(event, RequestReceived):
+            return _rejected(error, batch)
+        if isinstance(event, ResponseReceived):
+            return ErrorReceived(event.waiter, error)
+        return event if isinstance(event, MessageRejected) else MessageRejected(error, None, batch)
 
     def classify(self, frame: Envelope, batch: Batch | None = None) -> Event:
         """Return the event for a frame that has been decoded already."""
@@ -203,7 +244,7 @@ class ProtocolState(Generic[W]):
         id = frame.id
         if id is UNSET or id is None or id not in self._waiters:
             # A response gets no response: two confused peers would exchange errors for ever.
-            error = InvalidRequest(f"an answer to no open request: id {id!r}")
+            error = InvalidRequest(f"an answer to no open request: id {repr(id)[:100]}")
             return MessageRejected(error, None, batch)
         waiter = self._waiters.pop(id)
         # Some peers send both members, one of them null.

@@ -9,7 +9,7 @@ import pytest
 from msgspec import UNSET, Raw
 
 from mcp_gen.core import envelope
-from mcp_gen.core.envelope import Envelope, ErrorObject, RequestId
+from mcp_gen.core.envelope import Envelope, ErrorObject, RequestId, TooComplex
 from mcp_gen.core.errors import InvalidParams, InvalidRequest, McpError, ParseError
 
 NOTHING = Raw(b"")
@@ -87,7 +87,7 @@ def test_params_come_as_they_were_written() -> None:
         b"\xff\xfe",
         b'{"jsonrpc":"2.0","method":"\xff"}',
         b'{"jsonrpc":"2.0","id":"\xff","method":"m"}',
-        b'{"jsonrpc":"2.0","method":"m","params":' + b"[" * 100_000 + b"]" * 100_000 + b"}",
+        b'{"params":' + b"[" * 100_000 + b"]" * 100_000 + b"}",
     ],
 )
 def test_what_is_no_json_is_a_parse_error(message: bytes) -> None:
@@ -248,3 +248,53 @@ def test_an_answer_that_is_not_utf_8_is_no_request_that_failed() -> None:
 def test_an_array_that_is_not_utf_8_is_no_json() -> None:
     with pytest.raises(ParseError, match="UTF-8"):
         envelope.read_batch(b'[{"a":"\xff"}]')
+
+
+# --- too complex ---
+
+DEEP = b"[" * 100_000 + b"]" * 100_000
+
+
+@pytest.mark.parametrize(
+    "message",
+    [
+        b'{"jsonrpc":"2.0","id":"a","method":"m","params":%b}',
+        b'{"method":"m","params":%b,"jsonrpc":"2.0","id":"a"}',
+        b' { "id" : "a" , "jsonrpc" : "2.0" , "params" : %b , "method" : "m" } ',
+    ],
+)
+def test_the_id_of_a_message_that_no_decoder_can_read_is_found_at_its_ends(message: bytes) -> None:
+    with pytest.raises(TooComplex) as caught:
+        envelope.read(message % DEEP)
+    assert caught.value.request_id == "a"
+
+
+@pytest.mark.parametrize(
+    "message",
+    [
+        b'{"x":%b,"id":1}',
+        b'{"jsonrpc":"2.0","id":1,"method":"m","params":[%b}',
+        b'{"id":1,"params":{"id":2,"x":%b',
+    ],
+)
+def test_a_deep_message_without_members_at_its_ends_has_no_id(message: bytes) -> None:
+    with pytest.raises(ParseError) as caught:
+        envelope.read(message % DEEP)
+    assert caught.value.request_id is None
+
+
+def test_a_message_may_be_nested_down_to_the_limit_and_no_deeper() -> None:
+    def nested(depth: int) -> bytes:
+        inner = depth - 1
+        return b'{"jsonrpc":"2.0","id":1,"method":"m","params":%b}' % (b"[" * inner + b"]" * inner)
+
+    assert envelope.read(nested(envelope.MAX_DEPTH)).id == 1
+    with pytest.raises(TooComplex) as caught:
+        envelope.read(nested(envelope.MAX_DEPTH + 1))
+    assert caught.value.request_id == 1
+
+
+def test_an_error_quotes_a_part_of_what_is_very_long() -> None:
+    told = envelope.error_object(InvalidParams(f"unknown tool: {'a' * 1_000_000}")).message
+    assert told.startswith("unknown tool: aaa")
+    assert len(told) == envelope.MAX_REASON_CHARS + 1

@@ -9,6 +9,7 @@ import pytest
 from msgspec import Raw
 
 import mcp_wire
+from mcp_gen.core.envelope import TooComplex
 from mcp_gen.core.errors import InvalidRequest, McpError, ParseError
 from mcp_gen.core.protocol_state import (
     Batch,
@@ -20,7 +21,7 @@ from mcp_gen.core.protocol_state import (
     RequestReceived,
     ResponseReceived,
 )
-from tests.support.frames import every_revision, with_batches, without_batches
+from tests.support.frames import HANDSHAKE, every_revision, with_batches, without_batches
 
 NOTHING = Raw(b"")
 
@@ -329,3 +330,68 @@ def test_a_batch_whose_entries_get_no_answer_is_answered_with_nothing() -> None:
     answers.open = 2
     assert answers.add(None) is None
     assert answers.add(None) is None
+
+
+# --- too many values ---
+
+FEW = 10
+"""Limit of the connection, in keys and items."""
+MANY = list(range(20))
+
+
+def limited(revision: str) -> ProtocolState[str]:
+    return ProtocolState(mcp_wire.profile(revision), FEW)
+
+
+@every_revision
+def test_a_request_with_too_many_values_is_rejected_with_its_id(revision: str) -> None:
+    error, answer = refusal(only(limited(revision).receive(frame(id="a", method="m", params=MANY))))
+    assert error is TooComplex
+    assert (answer["id"], answer["error"]["code"]) == ("a", InvalidRequest.code)
+
+
+@every_revision
+def test_a_notification_with_too_many_values_is_rejected_without_an_answer(revision: str) -> None:
+    event = only(limited(revision).receive(frame(method="m", params=MANY)))
+    assert refusal(event) == (TooComplex, None)
+
+
+@every_revision
+@pytest.mark.parametrize(
+    "said", [{"result": MANY}, {"error": {"code": 1, "message": "", "data": MANY}}]
+)
+def test_a_response_with_too_many_values_fails_the_request_that_it_belongs_to(
+    revision: str, said: dict[str, Any]
+) -> None:
+    connection = limited(revision)
+    event = only(connection.receive(frame(id=connection.open_request("asked"), **said)))
+    assert isinstance(event, ErrorReceived)
+    assert (event.waiter, type(event.error)) == ("asked", TooComplex)
+
+
+@with_batches
+def test_each_request_of_a_batch_with_too_many_values_is_rejected_with_its_id(
+    revision: str,
+) -> None:
+    connection, asked = limited(revision), [frame(id=n, method="m", params=[n]) for n in range(5)]
+    rejected = [refusal(event) for event in connection.receive(batch(*asked, frame(method="m")))]
+    assert [answer and answer["id"] for _, answer in rejected] == [0, 1, 2, 3, 4, None]
+    assert {error for error, _ in rejected} == {TooComplex}
+
+
+@with_batches
+def test_a_batch_within_the_limit_is_taken(revision: str) -> None:
+    events = limited(revision).receive(batch(frame(id=1, method="m"), frame(id=2, method="m")))
+    assert [type(event) for event in events] == [RequestReceived, RequestReceived]
+
+
+@every_revision
+def test_commas_in_strings_are_no_values(revision: str) -> None:
+    event = only(limited(revision).receive(frame(id=1, method="m", params={"a": "," * 1000})))
+    assert isinstance(event, RequestReceived)
+
+
+def test_the_error_for_an_answer_to_nothing_quotes_a_part_of_a_long_id() -> None:
+    event = only(limited(HANDSHAKE).receive(frame(id="a" * 1_000_000, result={})))
+    assert isinstance(event, MessageRejected)
+    assert len(str(event.error)) < 200

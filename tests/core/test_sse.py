@@ -2,6 +2,11 @@
 
 from __future__ import annotations
 
+import random
+import re
+import time
+import tracemalloc
+
 import pytest
 
 from mcp_gen.core.errors import TransportError
@@ -101,3 +106,127 @@ def test_an_event_that_is_too_long_is_refused(stream: bytes, size: int) -> None:
 def test_many_short_events_are_not_too_long() -> None:
     found, _ = read(b"data: x\n\n" * 2_000, 100)
     assert len(found) == 2_000
+
+
+# --- sizes ---
+
+
+@pytest.mark.parametrize("size", [1, 7, 10_000])
+@pytest.mark.parametrize(
+    ("stream", "refused"),
+    [
+        (b"data: " + b"x" * 1_000, False),
+        (b"data:" + b"x" * 1_001, True),
+        (b"data:\n" * 1_001, False),  # 1,000 newlines
+        (b"data:\n" * 1_002, True),
+        (b"data: " + b"x" * 499 + b"\ndata: " + b"x" * 500, False),
+        (b"data: " + b"x" * 500 + b"\ndata: " + b"x" * 500, True),
+        (b"id: " + b"x" * 996 + b"\ndata: " + b"x" * 1_000, False),
+        (b"id: " + b"x" * 997, True),
+        (b"event: " + b"x" * 994, True),
+        (b"retry: " + b"1" * 994, True),
+        (b":" * 1_000, False),
+        (b":" * 1_001, True),
+        (b":\n" * 100_000, False),
+        (b"no field\n" * 100_000, False),
+    ],
+)
+def test_the_size_of_data_and_of_other_lines_is_limited_to_the_byte(
+    stream: bytes, refused: bool, size: int
+) -> None:
+    if refused:
+        with pytest.raises(TransportError, match="an event of at most 1000 bytes"):
+            read(stream + b"\n\n", size)
+    else:
+        read(stream + b"\n\n", size)
+
+
+@pytest.mark.parametrize("line", [b"data: a\n", b"data:\n", b": a\n", b"\n", b"\r\n", b"\r"])
+def test_the_time_is_linear_in_the_bytes_of_the_stream(line: bytes) -> None:
+    def seconds(lines: int) -> float:
+        began_s = time.process_time()
+        read(line * lines, 1_000, 10_000_000)
+        return time.process_time() - began_s
+
+    seconds(1_000)
+    small_s = min(seconds(10_000) for _ in range(3))
+    assert seconds(160_000) < 16 * 6 * small_s
+
+
+def test_a_line_of_pieces_of_one_byte_takes_no_more_memory_than_its_size() -> None:
+    reader, place = EventReader(1_000_000), StreamPosition()
+    tracemalloc.start()
+    try:
+        for _ in range(200_000):
+            reader.feed(b"x", place)
+        _, peak_bytes = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert peak_bytes < 1_000_000
+
+
+# --- against a plain reading of the whole text ---
+
+
+def read_whole(
+    stream: bytes, limit_bytes: int
+) -> tuple[list[Event], bytes, int | None, int] | None:
+    """Return events, last id, delay and number of events; None if one is too long.
+
+    Source: https://html.spec.whatwg.org/multipage/server-sent-events.html#event-stream-interpretation
+    """
+    *lines, _ = re.split(rb"\r\n|\n|\r", stream.removeprefix(MARK))
+    found: list[Event] = []
+    last_id, delay_ms, count = b"", None, 0
+    data, name, id = list[bytes](), b"", None
+    for line in lines:
+        if not line:
+            count += bool(data) or id is not None
+            last_id = last_id if id is None else id
+            whole = b"\n".join(data)
+            if whole:
+                found.append(Event(name.decode("utf-8", "replace") or "message", whole))
+            data, name, id = [], b"", None
+            continue
+        field, _, value = line.partition(b":")
+        value = value.removeprefix(b" ")
+        if field == b"data":
+            data.append(value)
+        elif len(line) > limit_bytes:
+            return None
+        elif field == b"event":
+            name = value
+        elif field == b"id" and b"\0" not in value:
+            id = value
+        elif field == b"retry" and re.fullmatch(rb"[0-9]{1,9}", value):
+            delay_ms = int(value)
+        if len(b"\n".join(data)) > limit_bytes:
+            return None
+    return found, last_id, delay_ms, count
+
+
+PIECES = [
+    *(b"data", b"event", b"id", b"retry", b"x", b": ", b":", b" ", b"\0", b"7", b"31", b"{}"),
+    *(b"\n", b"\n", b"\r\n", b"\r", b"\n\n", b"\r\n\r\n", b"\r\r", "ü".encode(), b"\xff", MARK),
+    *(b"data: {}\n\n", b"data: ab\r\n", b"id: 5\n", b"event: message\r", b":\n\n", b"retry: 10\n"),
+]
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_any_stream_in_any_pieces_is_read_as_the_standard_says(seed: int) -> None:
+    rng = random.Random(seed)
+    for _ in range(300):
+        stream = b"".join(rng.choices(PIECES, k=rng.randrange(60)))
+        stream = rng.choice([b"", b"", MARK, MARK[:2]]) + stream + b"\n\n"
+        limit_bytes = rng.choice([8, 20, 1_000])
+        reader, place, found = EventReader(limit_bytes), StreamPosition(), list[Event]()
+        at = 0
+        try:
+            while at < len(stream):
+                size = rng.choice([0, 1, 1, 2, 3, 10, 100])
+                found += reader.feed(stream[at : at + size], place)
+                at += size
+            result = found, place.id, place.retry_ms, place.events
+        except TransportError:
+            result = None
+        assert result == read_whole(stream, limit_bytes), stream

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Literal, NamedTuple, TypeAlias
 
 from msgspec import Struct
 
+from mcp_gen.session.duplex.client import DEFAULT_MAX_VALUES
 from mcp_wire import latest
 
 if TYPE_CHECKING:
@@ -28,6 +29,7 @@ class ClientSettings(Struct, frozen=True, kw_only=True):
     max_pages: int = 1000
     max_rounds: int = 10
     max_cached_results: int = 256
+    max_values: int = DEFAULT_MAX_VALUES
     validation: Validation = "lenient"
     log_level: latest.LoggingLevel | None = None
     keep_alive_s: float | None = None

@@ -21,6 +21,8 @@ __all__ = [
 ]
 
 _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
+_DATA = b"data: "
+"""Longest beginning of a line that is no part of the data."""
 
 COMMENT = b":\n\n"
 """An empty SSE comment, used as heartbeat. Parsers skip it."""
@@ -69,23 +71,27 @@ class Event(NamedTuple):
 
 
 class EventReader:
-    """Incremental parser of one SSE stream. Its memory use is bounded by the size of one event.
+    """Incremental parser of one SSE stream.
+
+    Its time is linear in the bytes of the stream, and its memory is bounded by the size of one
+    event, however the stream is split into chunks.
 
     Args:
-        max_event_bytes: Maximum size of an event, in bytes.
+        max_event_bytes: Maximum size of the data of an event, and of every other line, in bytes.
     """
 
-    __slots__ = ("_data", "_head", "_max", "_name", "_next_id", "_parts", "_size", "_skip_lf")
+    __slots__ = ("_data", "_data_bytes", "_head", "_line", "_max", "_name", "_next_id", "_skip_lf")
 
     def __init__(self, max_event_bytes: int) -> None:
         self._max = max_event_bytes
         self._head: bytes | None = b""
         """The first bytes, while they may still be a byte order mark; None once that is decided."""
         self._skip_lf = False
-        self._parts: list[bytes] = []
-        """The parts of the current line, which has no end yet."""
-        self._size = 0
+        self._line = bytearray()
+        """The beginning of a line, without its end."""
         self._data: list[bytes] = []
+        """The `data` lines of the event; empty ones count too, by the newline after each."""
+        self._data_bytes = 0
         self._name = ""
         self._next_id: bytes | None = None
 
@@ -113,27 +119,20 @@ class EventReader:
             # Lines end with CR, LF or CRLF, and CRLF may be split between two chunks.
             self._skip_lf = chunk.endswith(b"\r")
             chunk = chunk.replace(b"\r\n", b"\n").replace(b"\r", b"\n")
-        first, *others = chunk.split(b"\n")
-        self._buffer(first)
-        if not others:
-            return []
+        *lines, rest = chunk.split(b"\n")
         found: list[Event] = []
-        last = others.pop()
-        self._read_line(
-            b"".join(self._parts) if len(self._parts) != 1 else self._parts[0], place, found
-        )
-        for line in others:
+        if lines and self._line:
+            # The first line began in an earlier chunk.
+            self._line += lines[0]
+            lines[0] = bytes(self._line)
+            self._line.clear()
+        for line in lines:
             self._read_line(line, place, found)
-        self._parts.clear()
-        self._size = sum(map(len, self._data))
-        self._buffer(last)
+        if rest:
+            self._line += rest
+            if len(self._line) > self._max + len(_DATA):
+                raise self._too_large()
         return found
-
-    def _buffer(self, part: bytes) -> None:
-        self._size += len(part)
-        if self._size > self._max:
-            raise TransportError(f"expected an event of at most {self._max} bytes, got more")
-        self._parts.append(part)
 
     def _read_line(self, line: bytes, place: StreamPosition, found: list[Event]) -> None:
         if not line:
@@ -142,7 +141,13 @@ class EventReader:
         name, _, value = line.partition(b":")
         value = value.removeprefix(b" ")
         if name == b"data":
+            self._data_bytes += len(value)
+            # Lines are joined with newlines, one less than there are lines.
+            if self._data_bytes + len(self._data) > self._max:
+                raise self._too_large()
             self._data.append(value)
+        elif len(line) > self._max:
+            raise self._too_large()
         elif name == b"event":
             self._name = value.decode("utf-8", "replace")
         elif name == b"id":
@@ -160,7 +165,11 @@ class EventReader:
         if data:
             found.append(Event(self._name or "message", data))
         self._data.clear()
+        self._data_bytes = 0
         self._name = ""
+
+    def _too_large(self) -> TransportError:
+        return TransportError(f"expected an event of at most {self._max} bytes, got more")
 
 
 class StreamPosition:

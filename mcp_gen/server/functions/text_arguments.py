@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
+from mcp_gen.core.envelope import MIN_COMPLEX_BYTES, complexity
 from mcp_gen.core.errors import InvalidParams, UsageError
 
 if TYPE_CHECKING:
@@ -40,15 +41,17 @@ class TextReader:
             if self._is_structured(field.encode_name, field.type)
         }
 
-    def read(self, arguments: Mapping[str, str], name: str) -> Any:
+    def read(self, arguments: Mapping[str, str], name: str, max_values: int) -> Any:
         """Return the arguments as the Struct of the parameters; ignore unknown arguments.
 
         Args:
             arguments: Strings by argument name.
             name: Public name of the prompt, for error messages.
+            max_values: The most keys and items of the JSON text of one argument.
 
         Raises:
-            InvalidParams: An argument is missing, or its text does not fit its type.
+            InvalidParams: An argument is missing, its text does not fit its type, or it is JSON
+                that is too complex.
         """
         missing = [one for one in self.required if one not in arguments]
         if missing:
@@ -57,7 +60,10 @@ class TextReader:
             key: text for key, text in arguments.items() if key in self._names
         }
         for key in self._json_arguments & values.keys():
-            values[key] = _parse_json_text(values[key])
+            try:
+                values[key] = _parse_json_text(values[key], max_values)
+            except _TooComplexText as error:
+                raise InvalidParams(f"{name}: {error} - at `$.arguments.{key}`") from None
         try:
             return msgspec.convert(values, self._struct, strict=False)
         except msgspec.ValidationError as error:
@@ -107,10 +113,25 @@ def _union_members(info: Any) -> list[Any]:
     return [info]
 
 
-def _parse_json_text(text: str) -> Any:
-    """Return the value of a JSON object or array; return any other text unchanged."""
+class _TooComplexText(Exception):
+    """The JSON text has too many values, or is nested too deeply."""
+
+
+def _parse_json_text(text: str, max_values: int) -> Any:
+    """Return the value of a JSON object or array; return any other text unchanged.
+
+    Raises:
+        _TooComplexText: It must not be decoded.
+    """
     try:
-        value: Any = msgspec.json.decode(text)
+        data = text.encode()
+        if len(data) > min(max_values, MIN_COMPLEX_BYTES):
+            # Checks that it is JSON, and makes no value of it.
+            msgspec.json.decode(data, type=msgspec.Raw)
+            why = complexity(data, max_values)
+            if why is not None:
+                raise _TooComplexText(why)
+        value: Any = msgspec.json.decode(data)
     except (msgspec.DecodeError, UnicodeEncodeError, RecursionError):
         return text
     return value if value.__class__ in (dict, list) else text

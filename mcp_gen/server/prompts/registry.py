@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeAlias, TypeVar
 from mcp_gen.core.errors import InvalidParams, UsageError
 from mcp_gen.core.finite import check_meta
 from mcp_gen.server.context.blocking import call_in_thread
+from mcp_gen.server.context.context import runtime_of
 from mcp_gen.server.functions.signature import Signature
 from mcp_gen.server.functions.text_arguments import TextReader, missing_arguments
 from mcp_gen.server.functions.text_types import choices
@@ -104,7 +105,8 @@ class FunctionPrompt:
         Raises:
             InvalidParams: An argument is missing, or does not fit its type.
         """
-        values = self._reader.read(arguments, self.name)
+        most = runtime_of(ctx).kernel.limits.peer.max_values
+        values = self._reader.read(arguments, self.name, most)
         return await self._signature.call(values, ctx)
 
 

@@ -47,7 +47,7 @@ if TYPE_CHECKING:
     from mcp_wire.peer_calls import OnProgress
     from mcp_wire.profile import Profile
 
-__all__ = ["ClientConnection"]
+__all__ = ["DEFAULT_MAX_VALUES", "ClientConnection"]
 
 P = TypeVar("P")
 R = TypeVar("R")
@@ -67,19 +67,36 @@ _CHANGES = (
 _log = logging.getLogger("mcp_gen.client")
 
 
+DEFAULT_MAX_VALUES = 1_000_000
+"""Default of the most keys and items of one result of a server."""
+MAX_UNASKED_VALUES = 20_000
+"""The most keys and items of a notification or request of a server.
+
+Nobody waits for these: a server must not hold up the sessions with other servers by them.
+"""
+
+
 class ClientConnection(DuplexConnection):
-    """Client end of a connection to one server."""
+    """Client end of a connection to one server.
+
+    Args:
+        transport: Transport of the connection; not started yet.
+        hooks: Hooks of the client.
+        max_values: The most keys and items of one result of the server.
+    """
 
     _log = _log
     tells_calls_apart = False
     """True if a server request comes in the context of the client request that it belongs to."""
 
-    def __init__(self, transport: Duplex, hooks: ClientHooks) -> None:
+    def __init__(
+        self, transport: Duplex, hooks: ClientHooks, max_values: int = DEFAULT_MAX_VALUES
+    ) -> None:
         self._rows: dict[str, Callable[[Profile], Method[Any, None] | None]] = {}
         """Method rows of extensions: their notifications, and protocol ones that they change."""
-        super().__init__(
-            transport, NotificationReceiver(hooks, _log, custom=self._rows), hooks.outbound
-        )
+        notices = NotificationReceiver(hooks, _log, custom=self._rows)
+        unasked = min(max_values, MAX_UNASKED_VALUES)
+        super().__init__(transport, notices, hooks.outbound, unasked, max_values)
         self.hooks = hooks
         hooks.accept, hooks.outbound.accept = check_result, restate_result
         self._make_routes: Callable[[], Mapping[str, Route[Any]]] = dict

@@ -63,6 +63,8 @@ class DuplexConnection(ABC):
         transport: Transport of the connection; not started yet.
         notices: Receiver of the peer's notifications.
         outbound: Hooks around messages to the peer.
+        max_values: The most keys and items of one message of the peer.
+        max_response_values: The most of a response; None for `max_values`.
     """
 
     max_wait_s: float | None = None
@@ -73,12 +75,21 @@ class DuplexConnection(ABC):
     _log: ClassVar[logging.Logger]
     """Logger of this side."""
 
-    def __init__(self, transport: Duplex, notices: NotificationReceiver, outbound: HookSet) -> None:
+    def __init__(
+        self,
+        transport: Duplex,
+        notices: NotificationReceiver,
+        outbound: HookSet,
+        max_values: int,
+        max_response_values: int | None = None,
+    ) -> None:
         self._transport = transport
         self._outbound = outbound
         self._notifications = notices
         self.loop = asyncio.get_running_loop()
-        self._connection: ProtocolState[Waiter] = ProtocolState()
+        self._connection: ProtocolState[Waiter] = ProtocolState(
+            max_values=max_values, max_response_values=max_response_values
+        )
         self._progress_callbacks: dict[RequestId, OnProgress] = {}
         self._deadlines = TimeoutQueue(self.loop)
         self._sliding_timeouts: dict[RequestId, SlidingTimeout] = {}

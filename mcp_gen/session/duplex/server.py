@@ -49,9 +49,9 @@ class ServerConnection(DuplexConnection, Session, Generic[C]):
     _log = _log
 
     def __init__(self, kernel: Kernel[C], transport: Duplex) -> None:
-        DuplexConnection.__init__(
-            self, transport, kernel.notification_receiver(), kernel.hooks.outbound
-        )
+        notices, outbound = kernel.notification_receiver(), kernel.hooks.outbound
+        most = kernel.limits.peer.max_values
+        DuplexConnection.__init__(self, transport, notices, outbound, most)
         Session.__init__(self)
         self.kernel = kernel
         self._ended: asyncio.Future[None] = self.loop.create_future()

@@ -13,7 +13,9 @@ from msgspec import UNSET, Raw
 
 import mcp_wire
 from mcp_gen.core import envelope
+from mcp_gen.core.envelope import TooComplex
 from mcp_gen.core.errors import InvalidRequest, McpError, ParseError, ProtocolError
+from mcp_gen.core.loose_json import NOTHING
 from mcp_gen.core.stores.events import EventStore, MemoryEventStore
 from mcp_gen.core.transport.protocols import Answer
 from mcp_gen.session.duplex.server import GRACE_S
@@ -64,7 +66,7 @@ def refusal_of(
     """Return the HTTP answer that refuses a message because of this error."""
     if isinstance(error, UnknownSession):
         return refusal(404, id, InvalidRequest(str(error)))
-    return refusal(400, id, error)
+    return refusal(413 if isinstance(error, TooComplex) else 400, id, error)
 
 
 class SessionServers(Protocol):
@@ -105,6 +107,7 @@ class HttpExchange(Generic[C]):
         servers: SessionServers | None = None,
     ) -> None:
         self._kernel = kernel
+        self._max_values = kernel.limits.peer.max_values
         self._events = event_store or MemoryEventStore()
         self._persistence = SessionPersistence(session_store) if session_store is not None else None
         self._sessions = Sessions(limits)
@@ -150,9 +153,9 @@ class HttpExchange(Generic[C]):
         if named is None or message.startswith(_BATCH):
             return self._answer(message, stated, headers, reply)
         try:
-            frame = envelope.read(message)
+            frame = envelope.read(message, self._max_values)
         except ProtocolError as error:
-            return _completed(refusal(400, None, error))
+            return _completed(refusal_of(error))
         return self._per_request.answer(self._kernel.bindings[named], frame, headers, reply, named)
 
     async def _answer(
@@ -164,7 +167,7 @@ class HttpExchange(Generic[C]):
                 await self._resume_session(self._persistence, headers, reply)
             if not message.startswith(b"{") and message.lstrip().startswith(_BATCH):
                 return await self._answer_batch(message, stated, headers, reply)
-            frame = envelope.read(message)
+            frame = envelope.read(message, self._max_values)
             # Only the error for a request has an id, not that for a response.
             if frame.method is not UNSET and isinstance(frame.id, int | str):
                 id = frame.id
@@ -183,8 +186,19 @@ class HttpExchange(Generic[C]):
             if self._stateless is not None:
                 return await self._stateless.answer(binding, frame, headers, reply)
             return await self._answer_in_session(binding.profile, frame, headers, reply)
+        except TooComplex as error:
+            if error.frame.method is UNSET:
+                self._fail_request_to_client(error, headers, reply)
+            return refusal_of(error)
         except (McpError, ProtocolError, UnknownSession) as error:
             return refusal_of(error, id)
+
+    def _fail_request_to_client(self, error: TooComplex, headers: Headers, reply: Reply) -> None:
+        """Fail the request that a response that is too complex belongs to."""
+        name = _first_header(headers, self._session_headers)
+        session = self._sessions.find(name, reply.principal) if name else None
+        if session is not None:
+            session.refuse_response(error)
 
     async def _answer_batch(
         self, message: bytes, stated: bytes | None, headers: Headers, reply: Reply
@@ -195,7 +209,7 @@ class HttpExchange(Generic[C]):
             McpError, InvalidRequest: batches are not allowed here.
             UnknownSession: the headers name a session that does not exist.
         """
-        if self._binding_for(stated, envelope.NOTHING).profile.handshake is not None:
+        if self._binding_for(stated, NOTHING).profile.handshake is not None:
             session = self._session(headers, reply)
             if session is not None:
                 return await session.answer(message, headers, reply)
@@ -350,7 +364,7 @@ class HttpExchange(Generic[C]):
             UnknownSession: the session does not exist or is another client's.
         """
         stated = _first_header(headers, self._version_headers)
-        if self._binding_for(stated, envelope.NOTHING).profile.handshake is None:
+        if self._binding_for(stated, NOTHING).profile.handshake is None:
             return None
         if self._persistence is not None:
             await self._resume_session(self._persistence, headers, reply)

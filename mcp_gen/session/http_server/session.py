@@ -31,7 +31,7 @@ from mcp_gen.session.peer.session import RequestOrigin, Session
 if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine
 
-    from mcp_gen.core.envelope import Envelope
+    from mcp_gen.core.envelope import Envelope, TooComplex
     from mcp_gen.core.protocol_state import Batch, NotificationReceived
     from mcp_gen.core.stores.events import EventStore
     from mcp_gen.core.transport.headers import Headers
@@ -89,9 +89,9 @@ class HttpSession(DuplexConnection, Session):
         if id is not None:
             self.id = id
         self.streams = Streams(self.id, events)
-        DuplexConnection.__init__(
-            self, self.streams, kernel.notification_receiver(), kernel.hooks.outbound
-        )
+        notices, outbound = kernel.notification_receiver(), kernel.hooks.outbound
+        most = kernel.limits.peer.max_values
+        DuplexConnection.__init__(self, self.streams, notices, outbound, most)
         self.principal = principal
         """Client that may use the session; None without authentication."""
         self.began_s = self.heard_s = self.loop.time()
@@ -260,6 +260,10 @@ class HttpSession(DuplexConnection, Session):
                 self._handle(event)
         finally:
             self._post = None
+
+    def refuse_response(self, error: TooComplex) -> None:
+        """Fail the request to the client that a response that is too complex belongs to."""
+        self._handle(self._connection.refuse(error))
 
     def _on_request(self, event: RequestReceived) -> None:
         post = self._post

@@ -58,10 +58,17 @@ class MemoryPeer:
 
     async def heard(self, method: str) -> Any:
         """Wait for a message and return it."""
+        return await self._came(lambda frame: frame.get("method") == method)
+
+    async def answer_to(self, id: Any) -> Any:
+        """Wait for the client's response to a request and return it."""
+        return await self._came(lambda frame: "method" not in frame and frame.get("id") == id)
+
+    async def _came(self, wanted: Callable[[Any], bool]) -> Any:
         async with asyncio.timeout(WAIT_S):
             while True:
                 for frame in self.asked:
-                    if frame.get("method") == method:
+                    if wanted(frame):
                         return frame
                 self._news.clear()
                 await self._news.wait()
