@@ -51,6 +51,7 @@ from mcp_wire.method import Route
 
 if TYPE_CHECKING:
     from mcp_gen.core.envelope import RequestId
+    from mcp_gen.core.peer_limits import PeerLimits
     from mcp_gen.session.kernel.binding import Handle
     from mcp_gen.session.messages.channel import Channel
     from mcp_gen.session.peer.session import Session
@@ -141,6 +142,11 @@ class Kernel(Generic[C]):
         self._version_keys = keys
         self._older = self.per_request[:-1]
         """Revisions that a request may name, except the newest one."""
+
+    @property
+    def peer_limits(self) -> PeerLimits:
+        """Limits on what one client can cause."""
+        return self.limits.peer
 
     def changed(self) -> None:
         """Drop the cached routes after hooks or features were added."""
