@@ -47,6 +47,7 @@ from mcp_gen.session.kernel.results import (
 from mcp_gen.session.messages.middleware import Middleware, wrap
 from mcp_gen.session.messages.notifications import NotificationReceiver
 from mcp_gen.session.peer.session import RequestOrigin
+from mcp_wire import encode
 from mcp_wire.method import Route
 
 if TYPE_CHECKING:
@@ -276,7 +277,28 @@ class Kernel(Generic[C]):
         else:
             meta = getattr(decoded, "meta", None)
         binding.lifecycle.admit(caller, method, meta)
+        if len(params) > self.limits.peer.max_declared_bytes:
+            self._check_declared(route.method, params, caller)
         return Call(id, route, decoded, self.context(id, caller, meta), caller, binding)
+
+    def _check_declared(self, method: Method[Any, Any], params: Raw, caller: RequestOrigin) -> None:
+        """Check the size of the capabilities and the info that a client declares.
+
+        Raises:
+            InvalidParams: they are too large.
+        """
+        if method is caller.profile.handshake:
+            size_bytes = len(params)  # it declares nothing else
+        elif caller.profile.handshake is None:
+            size_bytes = len(encode(caller.capabilities)) + len(encode(caller.client_info))
+        else:
+            return
+        limit_bytes = self.limits.peer.max_declared_bytes
+        if size_bytes > limit_bytes:
+            raise InvalidParams(
+                f"{method.name}: expected at most {limit_bytes} bytes of capabilities and client "
+                "info"
+            )
 
     def report_refusal(
         self,
