@@ -49,6 +49,7 @@ class _LimitedHead(asyncio.Protocol):
     """
 
     limits: ClassVar[ConnectionLimits] = ConnectionLimits()
+    max_bytes: ClassVar[int] = limits.max_header_bytes
 
     if TYPE_CHECKING:  # attributes of uvicorn's classes
         transport: asyncio.Transport
@@ -91,7 +92,7 @@ class _LimitedHead(asyncio.Protocol):
             self._receive_body(data)
             return
         size_bytes = self._head_bytes + len(data)
-        if size_bytes > self.limits.max_header_bytes and not self._ends_in_time(data):
+        if size_bytes > self.max_bytes and not self._ends_in_time(data):
             self._refuse(_TOO_LARGE)
             return
         before = self.cycle
@@ -190,20 +191,20 @@ class _LimitedHttpTools(_LimitedHead, HttpToolsProtocol):
         if self._added_bytes > self.limits.max_header_bytes and not self._at_head:
             self._refuse(_TOO_LARGE)
 
-    # --- called by the parser ---
+    # --- called by the parser, often: `super()` would cost more ---
 
     def on_headers_complete(self) -> None:
         self._at_head = False
         self._added_bytes = 0
-        super().on_headers_complete()
+        HttpToolsProtocol.on_headers_complete(self)
 
     def on_body(self, body: bytes) -> None:
         self._added_bytes -= 2 * len(body)
-        super().on_body(body)
+        HttpToolsProtocol.on_body(self, body)
 
     def on_message_complete(self) -> None:
         self._at_head = True
-        super().on_message_complete()
+        HttpToolsProtocol.on_message_complete(self)
 
 
 def limited_protocol(
@@ -220,7 +221,9 @@ def limited_protocol(
     """
     is_h11 = issubclass(AutoHTTPProtocol, H11Protocol) if parser == "auto" else parser == "h11"
     kind: type[_LimitedHead] = _LimitedH11 if is_h11 else _LimitedHttpTools
-    made: Any = type(kind.__name__.strip("_"), (kind,), {"limits": limits})
+    made: Any = type(
+        kind.__name__.strip("_"), (kind,), {"limits": limits, "max_bytes": limits.max_header_bytes}
+    )
     limited: type[asyncio.Protocol] = made
     return limited
 
