@@ -58,6 +58,7 @@ if TYPE_CHECKING:
     from mcp_gen.server.tasks.options import Tasks
     from mcp_gen.server.transforms.argument import Argument
     from mcp_gen.server.transforms.transformed_tool import transformed
+    from mcp_gen.transports.http_server.connection_limits import ConnectionLimits
 
 __all__ = [
     "Accepted",
@@ -70,6 +71,7 @@ __all__ = [
     "ClientManager",
     "ClientSession",
     "CommandEnded",
+    "ConnectionLimits",
     "Contents",
     "Context",
     "Declined",
@@ -131,6 +133,7 @@ _HOMES = {
     "Client": "mcp_gen.client.client",
     "ClientManager": "mcp_gen.manager.manager",
     "ClientSession": "mcp_gen.client.session.session",
+    "ConnectionLimits": "mcp_gen.transports.http_server.connection_limits",
     "Contents": "mcp_gen.server.resources.contents",
     "Context": "mcp_gen.server.context.context",
     "Declined": "mcp_gen.server.context.answers",

@@ -12,8 +12,12 @@ from typing import TypeAlias
 import uvicorn
 from uvicorn.supervisors.basereload import BaseReload
 
+from mcp_gen.transports.http_server import uvicorn_protocol
+from mcp_gen.transports.http_server.connection_limits import ConnectionLimits
+
 __all__ = ["serve_reloaded"]
 
+LIMITS = ConnectionLimits()
 LOOK_S = 0.25
 """Seconds between two checks of the files."""
 GRACE_S = 2
@@ -82,5 +86,8 @@ def serve_reloaded(app: str, folder: Path, host: str, port: int) -> None:
         reload=True,
         reload_dirs=[str(folder)],
         timeout_graceful_shutdown=GRACE_S,
+        http=f"{uvicorn_protocol.__name__}:DefaultProtocol",
+        h11_max_incomplete_event_size=LIMITS.max_header_bytes,
+        timeout_keep_alive=int(LIMITS.idle_timeout_s),
     )
     Reloader(config, uvicorn.Server(config).run, config.bind_socket(), folder).run()

@@ -6,7 +6,7 @@ from msgspec import Struct
 
 from mcp_gen.core.errors import UsageError
 
-__all__ = ["PeerLimits"]
+__all__ = ["PeerLimits", "text_bytes"]
 
 
 class PeerLimits(Struct, frozen=True, kw_only=True):
@@ -15,9 +15,18 @@ class PeerLimits(Struct, frozen=True, kw_only=True):
     Args:
         max_values: Keys and items in one message; arrays and objects count with all they hold.
         max_listen_uris: Resource URIs in one `subscriptions/listen`.
-        max_listen_tasks: Task ids in one `subscriptions/listen`.
+        max_listen_tasks: Items of each list that an extension adds to one `subscriptions/listen`,
+            such as task ids.
         max_listens: `subscriptions/listen` requests of one client that may be open.
-        max_subscriptions: Resources that one session may be subscribed to.
+        max_subscriptions: Resources, and items of extensions such as tasks, that one client may be
+            subscribed to.
+        max_subscription_bytes: Bytes of their URIs and ids.
+        anonymous_clients: Over HTTP without sessions, clients without a principal cannot be told
+            apart: together they may hold as many listens and subscriptions as this many clients.
+
+        max_declared_bytes: Bytes that a client may declare about itself, capabilities and
+            `clientInfo` together: in the handshake, or in `_meta` of a request. For a request that
+            stays open to listen, it is the limit of the whole `_meta`.
 
     Raises:
         UsageError: A limit is below 1.
@@ -28,9 +37,17 @@ class PeerLimits(Struct, frozen=True, kw_only=True):
     max_listen_tasks: int = 1_000
     max_listens: int = 100
     max_subscriptions: int = 10_000
+    max_subscription_bytes: int = 1024 * 1024
+    anonymous_clients: int = 100
+    max_declared_bytes: int = 64 * 1024
 
     def __post_init__(self) -> None:
         for name in self.__struct_fields__:
             limit: int = getattr(self, name)
             if limit < 1:
                 raise UsageError(f"{name}={limit}: expected at least 1")
+
+
+def text_bytes(text: str) -> int:
+    """Return the bytes that a text takes; 4 for each character if one is not ASCII."""
+    return len(text) if text.isascii() else 4 * len(text)

@@ -14,7 +14,14 @@ if TYPE_CHECKING:
     from mcp_wire.peer_calls import OnProgress
     from mcp_wire.profile import Profile
 
-__all__ = ["Relay", "RelayListener", "RelayRequestHandler", "RemoteSession", "relay_of"]
+__all__ = [
+    "Relay",
+    "RelayListener",
+    "RelayRequestHandler",
+    "RelayWatch",
+    "RemoteSession",
+    "relay_of",
+]
 
 
 class RelayRequestHandler(Protocol):
@@ -89,6 +96,17 @@ class RelayListener(Protocol):
         ...
 
 
+class RelayWatch(Protocol):
+    """Changes of a relayed session, as they come."""
+
+    honoured: Any
+    """The filter that the server has accepted: a SubscriptionFilter."""
+
+    def __aiter__(self) -> AsyncIterator[Any]:
+        """Iterate over the changes."""
+        ...
+
+
 class Relay(Protocol):
     """Sends requests of other callers through one client session."""
 
@@ -154,10 +172,10 @@ class Relay(Protocol):
         """
         ...
 
-    def watch(
-        self, *uris: str, lists: bool = False
-    ) -> AbstractAsyncContextManager[AsyncIterator[Any]]:
+    def watch(self, *uris: str, lists: bool = False) -> AbstractAsyncContextManager[RelayWatch]:
         """Return a context manager that yields changes of resources and lists.
+
+        Of several resources, those that the server refuses are left out.
 
         Args:
             *uris: URIs of the resources to watch.

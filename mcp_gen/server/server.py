@@ -60,6 +60,7 @@ if TYPE_CHECKING:
     from mcp_gen.session.duplex.server import ServerConnection
     from mcp_gen.session.peer.session import Session
     from mcp_gen.transports.http_server.app import AsgiApp, Scope
+    from mcp_gen.transports.http_server.connection_limits import ConnectionLimits
     from mcp_wire.extension import Extension
 
 __all__ = ["Feature", "Server"]
@@ -271,6 +272,7 @@ class Server(ToolsApi, ResourcesApi, CompletionsApi, ListsApi):
         *,
         host: str = "127.0.0.1",
         port: int = 8000,
+        connection_limits: ConnectionLimits | None = None,
         **options: Any,
     ) -> None:
         """Serve in this process until the client disconnects or the process is told to stop.
@@ -283,13 +285,16 @@ class Server(ToolsApi, ResourcesApi, CompletionsApi, ListsApi):
             host: Address to listen on, for HTTP.
             port: Port to listen on, for HTTP. Port 0 takes a free one; the logger
                 `mcp_gen.server` reports the URL at level INFO.
+            connection_limits: Limits on the bytes and the time of request headers and on open
+                connections, for HTTP; None for the defaults.
             options: Options of `asgi`, for HTTP: `path` and so on.
 
         Raises:
             LifespanError: the lifespan of the server did not start, or failed at its end.
             UsageError: an unknown transport.
         """
-        self.runtime.runner.run(transport, host, port, partial(self.asgi, **options))
+        make_app = partial(self.asgi, **options)
+        self.runtime.runner.run(transport, host, port, make_app, connection_limits)
 
     async def serve(self, transport: Duplex) -> None:
         """Serve one client over a transport until it disconnects.

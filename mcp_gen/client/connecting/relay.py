@@ -236,14 +236,19 @@ class ClientSessionRelay:
             listener.session_recreated()
 
     def watch(self, *uris: str, lists: bool = False) -> ChangeWatch:
-        """Watch resources, or all lists for which the server declared `listChanged`."""
+        """Watch resources, or all lists for which the server declared `listChanged`.
+
+        Of several resources, those that the server refuses are left out.
+        """
         declared = self.capabilities
-        return self._session.watch(
+        watch = self._session.watch(
             *uris,
             tools=lists and _has_list_changed(declared.tools),
             prompts=lists and _has_list_changed(declared.prompts),
             resources=lists and _has_list_changed(declared.resources),
         )
+        watch.skips_refused = len(uris) > 1
+        return watch
 
 
 def _without_extensions(declared: Any) -> Any:

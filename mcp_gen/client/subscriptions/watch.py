@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias
 
 from msgspec import structs
 
-from mcp_gen.core.errors import McpGenError, RequestTimeout, UsageError
+from mcp_gen.core.errors import McpError, McpGenError, RequestTimeout, UsageError
 from mcp_wire import latest
 
 if TYPE_CHECKING:
@@ -85,6 +85,8 @@ class ChangeWatch:
         self._also = also
         self.honoured: latest.SubscriptionFilter = latest.SubscriptionFilter()
         """The part of the requested changes that the server will notify of; set by `async with`."""
+        self.skips_refused = False
+        """True to leave out resources whose subscription the server refuses; see `honoured`."""
         self._pending: dict[Change, None] = {}
         self._loop: asyncio.AbstractEventLoop | None = None
         self._wakeup: asyncio.Future[None] | None = None
@@ -268,8 +270,14 @@ class ChangeWatch:
         if resources is None or not resources.subscribe:
             uris = ()
         for uri in uris:
-            await self._subscriptions.hold(uri)
-            self._subscribed.append(uri)
+            try:
+                await self._subscriptions.hold(uri)
+            except McpError as error:
+                if not self.skips_refused:
+                    raise
+                _log.debug("watch: a resource is left out: %s", error)
+            else:
+                self._subscribed.append(uri)
         self._uris = frozenset(self._subscribed)
         self.honoured = latest.SubscriptionFilter(
             tools_list_changed=_granted(wanted.tools_list_changed, declared.tools),

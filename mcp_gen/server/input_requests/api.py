@@ -12,7 +12,7 @@ from mcp_gen.server.input_requests.capabilities import require_capability
 from mcp_gen.server.input_requests.forms import elicitation_form
 from mcp_gen.server.input_requests.rounds import InputKind, InputRequest
 from mcp_gen.server.input_requests.run import current_rounds
-from mcp_wire import latest
+from mcp_wire import encode, latest
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -100,7 +100,8 @@ async def list_roots(
 ) -> Sequence[latest.Root]:
     """Send `roots/list`, or return the roots cached in the session; see `Context.list_roots`.
 
-    The session caches roots only if the client declared `roots.listChanged`.
+    The session caches roots only if the client declared `roots.listChanged`, and only if they are
+    no larger than `PeerLimits.max_declared_bytes`.
     """
     request = InputRequest(InputKind.LIST_ROOTS)
     # Cached roots too are only for handlers that run.
@@ -112,6 +113,8 @@ async def list_roots(
         changes = session.roots_changes
         roots = await _ask(ctx, request, key, _read_roots, timeout_s)
         if not _sends_roots_changed(ctx) or session.roots_changes != changes:
+            return roots
+        if len(encode(roots)) > session.host.peer_limits.max_declared_bytes:
             return roots
         session.roots = roots
     return session.roots

@@ -16,7 +16,7 @@ from mcp_gen.server.mounting.merged_lists import page_of
 from mcp_gen.server.mounting.mounted_tool import CURRENT_CALL_PARAMS
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Sequence
+    from collections.abc import Awaitable, Hashable, Iterable, Sequence
 
     from mcp_gen.server.context.context import Context
     from mcp_gen.server.dispatch.handlers import HandlerParts
@@ -44,6 +44,7 @@ class MountHandlers(Handlers):
     def __init__(self, parts: HandlerParts, server: Mounting) -> None:
         super().__init__(parts, server.runtime.tasks.manager)
         self.server = server
+        server.notify.listeners.elsewhere = _MountedResources(server)
 
     # --- lists ---
 
@@ -163,35 +164,10 @@ class MountHandlers(Handlers):
         if mount is None:
             # The session may still have a subscription to a resource that is no longer listed.
             for mount in self.server.mounts:
-                mount.unsubscribe(params.uri, ctx.session)
+                mount.unsubscribe([params.uri], ctx.session)
             return await super().unsubscribe(ctx, params)
         result: common.EmptyResult = await self._forward(mount, ctx, "unsubscribe", params)
         return result
-
-    def subscriptions_listen(
-        self, ctx: Context, params: common.SubscriptionsListenRequestParams
-    ) -> Awaitable[common.SubscriptionsListenResult]:
-        """Answer `subscriptions/listen`; subscribes to the named resources at every mount."""
-        if params.notifications.resource_subscriptions:
-            return self._listen(ctx, params, params.notifications.resource_subscriptions)
-        return super().subscriptions_listen(ctx, params)
-
-    async def _listen(
-        self,
-        ctx: Context,
-        params: common.SubscriptionsListenRequestParams,
-        uris: Sequence[str],
-    ) -> common.SubscriptionsListenResult:
-        mounts, holder = tuple(self.server.mounts), object()
-        try:
-            for uri in uris:
-                for mount in mounts:
-                    await mount.subscribe(ctx, uri, holder)
-            return await super().subscriptions_listen(ctx, params)
-        finally:
-            for uri in uris:
-                for mount in mounts:
-                    mount.unsubscribe(uri, holder)
 
     # --- results ---
 
@@ -202,3 +178,20 @@ class MountHandlers(Handlers):
     def is_watched(self, what: MethodName) -> bool:
         """Return True if hooks or middleware see the result, which is then of the newest types."""
         return bool(self.kernel.middleware or getattr(self.kernel.hooks, what))
+
+
+class _MountedResources:
+    """Watches resources at every mount of a server, for `subscriptions/listen`."""
+
+    def __init__(self, server: Mounting) -> None:
+        self._server = server
+
+    async def subscribe(self, ctx: Context, uris: Sequence[str], holder: Hashable) -> None:
+        """Subscribe to resources at each mount that has them."""
+        for mount in self._server.mounts:
+            await mount.subscribe(ctx, uris, holder)
+
+    def unsubscribe(self, uris: Iterable[str], holder: Hashable) -> None:
+        """End the subscriptions of a holder to resources."""
+        for mount in self._server.mounts:
+            mount.unsubscribe(uris, holder)

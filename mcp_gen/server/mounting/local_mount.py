@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Hashable, Iterator
+from collections.abc import Hashable, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 import mcp_wire
@@ -221,15 +221,15 @@ class LocalMount(Mount):
             return listing.describe(found)
         return peek(self.server.mounts, inner, kind, name)
 
-    async def subscribe(self, ctx: Context, uri: str, holder: Hashable) -> None:
+    async def subscribe(self, ctx: Context, uris: Sequence[str], holder: Hashable) -> None:
         """Subscribe at the mounts of the mounted server, which itself always notifies."""
         for mount in self.server.mounts:
-            await mount.subscribe(self.context(ctx), uri, holder)
+            await mount.subscribe(self.context(ctx), uris, holder)
 
-    def unsubscribe(self, uri: str, holder: Hashable) -> None:
-        """End a subscription of `subscribe`."""
+    def unsubscribe(self, uris: Iterable[str], holder: Hashable) -> None:
+        """End subscriptions of `subscribe`."""
         for mount in self.server.mounts:
-            mount.unsubscribe(uri, holder)
+            mount.unsubscribe(uris, holder)
 
     async def call(self, ctx: Context, what: MethodName, params: Any) -> Any:
         """Call the mounted server and return its result; enter its lifespan first if needed.

@@ -29,6 +29,9 @@ if TYPE_CHECKING:
 
 __all__ = ["ListItem", "Mount", "MountableServer", "Mounting", "template_matches"]
 
+MAX_WARNED = 1_000
+"""Names of one mount that are remembered because a problem with them was logged."""
+
 _log = logging.getLogger("mcp_gen.server")
 
 
@@ -203,8 +206,9 @@ class Mount(ABC):
         return cast("Wire", replace(described, name=name))
 
     def warn(self, name: str, problem: str) -> None:
-        """Log a problem with an item, once per name."""
-        if name not in self._warned:
+        """Log a problem with an item, once per name; after `MAX_WARNED` names none."""
+        # Names may come from clients and from remote servers.
+        if name not in self._warned and len(self._warned) < MAX_WARNED:
             self._warned.add(name)
             _log.warning("mount %s: %r %s", self.title, name, problem)
 
@@ -235,12 +239,12 @@ class Mount(ABC):
         """Return the known description of an inner item for this client, without I/O."""
 
     @abstractmethod
-    async def subscribe(self, ctx: Context, uri: str, holder: Hashable) -> None:
-        """Subscribe to a resource for a holder, until `unsubscribe`; failures do not raise."""
+    async def subscribe(self, ctx: Context, uris: Sequence[str], holder: Hashable) -> None:
+        """Subscribe to resources for a holder, until `unsubscribe`; failures do not raise."""
 
     @abstractmethod
-    def unsubscribe(self, uri: str, holder: Hashable) -> None:
-        """End a subscription of `subscribe`."""
+    def unsubscribe(self, uris: Iterable[str], holder: Hashable) -> None:
+        """End subscriptions of `subscribe`."""
 
     @abstractmethod
     async def call(self, ctx: Context, what: MethodName, params: Any) -> Any:

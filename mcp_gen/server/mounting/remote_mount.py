@@ -48,6 +48,8 @@ __all__ = ["RemoteMount"]
 
 _MAY_SEND_INPUT_REQUESTS = frozenset[str]({"call_tool", "get_prompt", "read_resource"})
 """Requests during which servers may send input requests."""
+MATCHED_AT_ONCE = 50
+"""URIs that are matched with the templates of a mount in one turn of the event loop."""
 _NOT_REPEATABLE = frozenset[str]({"call_tool"})
 """Requests that are not retried after a disconnect, because they may have had an effect."""
 
@@ -170,17 +172,38 @@ class RemoteMount(Mount):
         item = self.lists[kind].items.get(name)
         return item.described if item else None
 
-    async def subscribe(self, ctx: Context, uri: str, holder: Hashable) -> None:
-        """Subscribe to a resource for a holder, if the remote server has it. Errors are logged."""
-        if await self.readable(ctx, uri):
-            try:
-                await self._notifications.hold_subscription(uri, holder)
-            except McpGenError as error:
-                self.warn(uri, f"is not watched: {error}")
+    async def subscribe(self, ctx: Context, uris: Sequence[str], holder: Hashable) -> None:
+        """Subscribe to those resources for a holder that the remote server has.
 
-    def unsubscribe(self, uri: str, holder: Hashable) -> None:
-        """End a subscription of `subscribe`."""
-        self._notifications.release_subscription(uri, holder)
+        Errors are logged.
+        """
+        found = await self._readable_among(uris)
+        if found:
+            try:
+                await self._notifications.hold_subscriptions(found, holder)
+            except McpGenError as error:
+                self.warn(found[0], f"is not watched: {error}")
+
+    async def _readable_among(self, uris: Sequence[str]) -> list[str]:
+        """Return the URIs that a listed resource or template covers; lists are fetched once."""
+        found: list[str] = []
+        fetched = False
+        for number, uri in enumerate(uris, 1):
+            covered = self._lists_reader(uri)
+            if not covered and not fetched:
+                fetched = True
+                await asyncio.gather(self.fetch_list(RESOURCES), self.fetch_list(TEMPLATES))
+                covered = self._lists_reader(uri)
+            if covered:
+                found.append(uri)
+            if number % MATCHED_AT_ONCE == 0:
+                # Each URI is matched with each template: other clients have their turn.
+                await asyncio.sleep(0)
+        return found
+
+    def unsubscribe(self, uris: Iterable[str], holder: Hashable) -> None:
+        """End subscriptions of `subscribe`."""
+        self._notifications.release_subscriptions(uris, holder)
 
     # --- requests ---
 

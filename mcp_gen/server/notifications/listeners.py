@@ -6,13 +6,15 @@ Source: https://modelcontextprotocol.io/specification/2026-07-28/basic/patterns/
 from __future__ import annotations
 
 import asyncio
+from collections import deque
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterator, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeAlias
 
 from msgspec import Raw
 
 from mcp_gen.core.extensions.extensions import filter_of
 from mcp_gen.server.context.context import origin_of
+from mcp_gen.server.notifications.subscription_limits import SubscriptionCounter, check_filter
 from mcp_gen.server.notifications.topics import (
     LISTS,
     ChangeTopic,
@@ -27,6 +29,8 @@ from mcp_gen.session.peer.session import sender_for
 from mcp_wire import encode, latest
 
 if TYPE_CHECKING:
+    from collections.abc import Hashable
+
     from mcp_gen.server.context.context import Context
     from mcp_gen.session.kernel.kernel import Kernel
     from mcp_gen.session.messages.channel import Channel
@@ -34,7 +38,7 @@ if TYPE_CHECKING:
     from mcp_wire.extension import Extension
     from mcp_wire.method import Method
 
-__all__ = ["GrantedFilter", "Listeners"]
+__all__ = ["GrantedFilter", "Listeners", "ResourceWatcher"]
 
 
 Loop: TypeAlias = asyncio.AbstractEventLoop
@@ -55,6 +59,18 @@ class GrantedFilter(NamedTuple):
     """Returns notifications to send at once for a topic: method and JSON params."""
 
 
+class ResourceWatcher(Protocol):
+    """Watches resources that other servers keep, such as mounted ones."""
+
+    async def subscribe(self, ctx: Context, uris: Sequence[str], holder: Hashable) -> None:
+        """Subscribe to resources for a holder; failures do not raise."""
+        ...
+
+    def unsubscribe(self, uris: Iterable[str], holder: Hashable) -> None:
+        """End the subscriptions of a holder to resources."""
+        ...
+
+
 class _Listener:
     """One open `subscriptions/listen` request and its topics."""
 
@@ -63,12 +79,19 @@ class _Listener:
     def __init__(self, ctx: Context, topics: tuple[ChangeTopic | ExtensionTopic, ...]) -> None:
         self.ctx = ctx
         self.topics = topics
-        self.waiting: list[tuple[Method[Any, None], Raw]] | None = None
+        self.waiting: deque[tuple[Method[Any, None], Raw]] | None = None
         """Notifications that still have to pass hooks and middleware."""
         self.ended = False
         self._loop = asyncio.get_running_loop()
         self._woken: asyncio.Future[None] = self._loop.create_future()
         self._tag = b'{"_meta":' + encode(self.meta)
+
+    @property
+    def uris(self) -> list[str]:
+        """URIs of the resources among the topics."""
+        wanted = updated("").wanted
+        topics = (one for one in self.topics if isinstance(one, ChangeTopic))
+        return [topic.uri for topic in topics if topic.wanted == wanted]
 
     @property
     def meta(self) -> dict[str, Any]:
@@ -116,6 +139,9 @@ class Listeners:
             Extension, Callable[[Context, Any], Awaitable[GrantedFilter]]
         ] = {}
         """Functions that grant an extension's part of a filter; without one all is granted."""
+        self.elsewhere: ResourceWatcher | None = None
+        """Watches the resources of mounted servers; None without mounts."""
+        self._counter = SubscriptionCounter(kernel.limits.peer)
 
     async def listen(
         self, ctx: Context, params: common.SubscriptionsListenRequestParams
@@ -123,37 +149,49 @@ class Listeners:
         """Acknowledge the subscription, then send notifications until it is cancelled or ended.
 
         Raises:
+            InvalidParams: the filter is too large, or the client has too many subscriptions.
+            InvalidRequest: too many such requests of the client are open.
             MissingCapability: the client asks for topics of an extension that it has not declared.
         """
-        also = [one async for one in self._granted_extensions(ctx, params.notifications)]
-        granted = self._granted(ctx, params.notifications, also)
-        topics = [topic for one in also for topic in one.topics]
-        listener = _Listener(ctx, (*_topics(granted), *topics))
         profile, channel = ctx.profile, origin_of(ctx).channel
-        if profile.subscription_acknowledged:
-            acknowledgement = profile.subscription_acknowledged.params(
-                notifications=granted, meta=listener.meta
-            )
-            await sender_for(profile, channel, self._kernel, ctx).notify(
-                profile.subscription_acknowledged, acknowledgement
-            )
-            del acknowledgement
-        self._add(listener, channel)
+        check_filter(self._kernel, ctx, params.notifications)
+        # Counted before anything is awaited: many may come at once.
+        self._counter.open(origin_of(ctx))
+        listener = _Listener(ctx, ())
         try:
+            also = [one async for one in self._granted_extensions(ctx, params.notifications)]
+            granted = self._granted(ctx, params.notifications, also)
+            topics = (*_topics(granted), *(topic for one in also for topic in one.topics))
+            self._counter.add(origin_of(ctx), topics)
+            listener.topics = topics
+            if self.elsewhere is not None and granted.resource_subscriptions:
+                await self.elsewhere.subscribe(ctx, listener.uris, listener)
+            if profile.subscription_acknowledged:
+                acknowledgement = profile.subscription_acknowledged.params(
+                    notifications=granted, meta=listener.meta
+                )
+                await sender_for(profile, channel, self._kernel, ctx).notify(
+                    profile.subscription_acknowledged, acknowledgement
+                )
+                del acknowledgement
+            self._add(listener, channel)
             for one in also:
                 for topic in one.topics:
                     for method, shared in await one.partial(topic):
                         self._publish(listener, method, shared)
             # Listeners may be many and long-lived: free what they no longer need.
-            del granted, params, also
+            del granted, params, also, topics
             while not listener.ended:
                 await listener.woken()
                 while listener.waiting:
-                    method, raw = listener.waiting.pop(0)
+                    method, raw = listener.waiting.popleft()
                     client = sender_for(profile, channel, self._kernel, ctx)
                     await client.notify(method, method.decode_params(raw))
         finally:
+            self._counter.close(origin_of(ctx), listener.topics)
             self._remove(listener, channel)
+            if self.elsewhere is not None:
+                self.elsewhere.unsubscribe(listener.uris, listener)
         if ctx.headers is None:
             await self._tear_down(ctx)
         return latest.SubscriptionsListenResult(meta=listener.meta)
@@ -254,7 +292,9 @@ class Listeners:
     def _publish(self, listener: _Listener, method: Method[Any, None], shared: bytes) -> None:
         params = listener.params(shared)
         if is_watched(self._kernel, method):
-            listener.waiting = [*(listener.waiting or ()), (method, params)]
+            if listener.waiting is None:
+                listener.waiting = deque()
+            listener.waiting.append((method, params))
             listener.wake()
         else:
             send(origin_of(listener.ctx).channel, method, params)

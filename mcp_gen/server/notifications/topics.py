@@ -24,6 +24,7 @@ __all__ = [
     "ExtensionTopic",
     "extension_topics_of",
     "fields_of",
+    "is_list",
     "is_watched",
     "send",
     "updated",
@@ -74,12 +75,13 @@ class ExtensionTopic(NamedTuple):
 def extension_topics_of(fields: Mapping[str, Any]) -> Iterator[ExtensionTopic]:
     """Yield the topics of granted filter fields; each item of a list is a topic."""
     for field, value in fields.items():
-        values = value if _is_list(value) else [value]
+        values = value if is_list(value) else [value]
         plain = (one for one in values if isinstance(one, str | int) and one is not False)
         yield from (ExtensionTopic(field, one) for one in dict.fromkeys(plain))
 
 
-def _is_list(value: Any) -> TypeGuard[list[Any]]:
+def is_list(value: Any) -> TypeGuard[list[Any]]:
+    """Return True if a value is a list."""
     return isinstance(value, list)
 
 

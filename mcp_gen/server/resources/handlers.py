@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import mcp_wire
 from mcp_gen.core.errors import InvalidRequest
+from mcp_gen.core.peer_limits import text_bytes
 from mcp_gen.server.input_requests.run import run_with_rounds
 from mcp_gen.server.resources.registry import not_found
 from mcp_wire import latest
@@ -19,9 +20,6 @@ if TYPE_CHECKING:
     from mcp_wire import common
 
 __all__ = ["ResourceHandlers", "subscribing_session"]
-
-MAX_SUBSCRIPTIONS = 10_000
-"""Maximum number of subscribed resources per session; they are kept as long as the session."""
 
 
 class ResourceHandlers(ServerHandlers["Context"]):
@@ -94,9 +92,18 @@ def subscribing_session(ctx: Context, uri: str) -> Session:
         InvalidRequest: There is no session, or it has too many subscriptions.
     """
     session = _session(ctx)
-    if len(session.subscribed) >= MAX_SUBSCRIPTIONS and uri not in session.subscribed:
+    subscribed, limits = session.subscribed, session.host.peer_limits
+    if uri in subscribed:
+        return session
+    if len(subscribed) >= limits.max_subscriptions:
         raise InvalidRequest(
-            f"a session may subscribe to {MAX_SUBSCRIPTIONS} resources: unsubscribe from some"
+            f"a session may subscribe to {limits.max_subscriptions} resources: unsubscribe from "
+            "some"
+        )
+    if subscribed.size_bytes + text_bytes(uri) > limits.max_subscription_bytes:
+        raise InvalidRequest(
+            f"the URIs that a session is subscribed to may have {limits.max_subscription_bytes} "
+            "bytes: unsubscribe from some"
         )
     return session
 

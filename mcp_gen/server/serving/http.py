@@ -8,7 +8,7 @@ import signal
 import threading
 from collections.abc import Awaitable, Callable, Collection, Coroutine, Generator
 from contextlib import contextmanager, suppress
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias, cast
 
 from msgspec import Struct
 
@@ -18,6 +18,7 @@ from mcp_gen.session.http_server.exchange import HttpExchange
 from mcp_gen.session.http_server.sessions import SessionLimits
 from mcp_gen.transports.http_server.app import MAX_BODY_BYTES, AsgiApp
 from mcp_gen.transports.http_server.body import BODY_TIMEOUT_S
+from mcp_gen.transports.http_server.connection_limits import ConnectionLimits
 from mcp_gen.transports.http_server.legacy_sse import LegacySseEndpoint
 
 if TYPE_CHECKING:
@@ -136,7 +137,12 @@ def _log_url(url: str) -> None:
 
 
 def run_http(
-    app: AsgiApp, host: str, port: int, *, listening: Callable[[str], None] = _log_url
+    app: AsgiApp,
+    host: str,
+    port: int,
+    *,
+    limits: ConnectionLimits = ConnectionLimits(),  # noqa: B008  # it is frozen
+    listening: Callable[[str], None] = _log_url,
 ) -> None:
     """Serve an app until the process is told to stop; requests in progress get a moment to finish.
 
@@ -144,10 +150,14 @@ def run_http(
         app: App to serve.
         host: Address to listen on.
         port: Port to listen on; 0 takes a free one.
+        limits: Limits on the connections.
         listening: Called with the URL of the app as soon as clients can connect.
     """
     # Loaded when serving over HTTP.
     import uvicorn
+
+    # It imports uvicorn.
+    from mcp_gen.transports.http_server.uvicorn_protocol import limited_protocol
 
     class Endpoint(uvicorn.Server):
         async def startup(self, sockets: Any = None) -> None:
@@ -170,6 +180,10 @@ def run_http(
         port=port,
         log_level="warning",
         access_log=False,
+        http=limited_protocol(limits),
+        h11_max_incomplete_event_size=limits.max_header_bytes,
+        # uvicorn takes whole seconds only by its type.
+        timeout_keep_alive=cast("int", limits.idle_timeout_s),
         timeout_graceful_shutdown=GRACE_S,
     )
     with suppress(KeyboardInterrupt), _ended_by_sigterm():

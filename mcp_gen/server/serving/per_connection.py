@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from mcp_gen.session.duplex.server import ServerConnection
     from mcp_gen.session.kernel.kernel import Kernel
     from mcp_gen.transports.http_server.app import AsgiApp
+    from mcp_gen.transports.http_server.connection_limits import ConnectionLimits
 
 __all__ = ["PerConnection"]
 
@@ -71,6 +72,7 @@ class PerConnection(Generic[S]):
         *,
         host: str = "127.0.0.1",
         port: int = 8000,
+        connection_limits: ConnectionLimits | None = None,
         **options: Any,
     ) -> None:
         """Serve in this process until the client disconnects; see `Server.run`.
@@ -79,13 +81,16 @@ class PerConnection(Generic[S]):
             transport: `"stdio"` or `"http"`.
             host: Address to listen on, for HTTP.
             port: Port to listen on, for HTTP.
+            connection_limits: Limits on headers and connections, for HTTP; None for the defaults.
             options: Options of `asgi`, for HTTP.
         """
         if transport == "http":
             # Loaded when serving over HTTP.
             from mcp_gen.server.serving.http import run_http
+            from mcp_gen.transports.http_server.connection_limits import ConnectionLimits
 
-            run_http(self.asgi(**options), host, port)
+            limits = connection_limits or ConnectionLimits()
+            run_http(self.asgi(**options), host, port, limits=limits)
         else:
             # Loaded when serving over stdio.
             from mcp_gen.server.serving.stdio import run_stdio

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from mcp_gen.session.kernel.kernel import Kernel
     from mcp_gen.session.peer.session import Session
     from mcp_gen.transports.http_server.app import AsgiApp
+    from mcp_gen.transports.http_server.connection_limits import ConnectionLimits
 
 __all__ = ["ServerRunner"]
 
@@ -74,6 +75,7 @@ class ServerRunner:
         host: str,
         port: int,
         make_app: Callable[[], AsgiApp],
+        limits: ConnectionLimits | None,
     ) -> None:
         """Serve this process; see `Server.run`. `make_app` makes the ASGI app for HTTP."""
         # Imported here, as in `asgi`: a server loads only the transports it is served over.
@@ -84,8 +86,9 @@ class ServerRunner:
         elif transport == "http":
             # Loaded when serving over HTTP.
             from mcp_gen.server.serving.http import run_http
+            from mcp_gen.transports.http_server.connection_limits import ConnectionLimits
 
-            run_http(make_app(), host, port)
+            run_http(make_app(), host, port, limits=limits or ConnectionLimits())
         else:
             raise UsageError(f"transport {transport!r}: expected 'stdio' or 'http'")
 

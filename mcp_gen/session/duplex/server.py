@@ -34,6 +34,10 @@ __all__ = ["ServerConnection"]
 C = TypeVar("C")
 _log = logging.getLogger("mcp_gen.server")
 
+MAX_HELD = 1_000
+"""Messages that wait for a handshake in progress; more are refused."""
+MAX_HELD_BYTES = 1024 * 1024
+"""Bytes of these messages from which on more are refused."""
 GRACE_S = 5.0
 """Seconds that requests in flight may still run after the client disconnected."""
 
@@ -60,6 +64,7 @@ class ServerConnection(DuplexConnection, Session, Generic[C]):
         """HTTP headers of the message that is being handled."""
         self._held: list[tuple[bytes, Headers | None]] | None = None
         """Messages that wait for a handshake in progress; None without one."""
+        self._held_bytes = 0
         self._opened = False
         self._max_concurrent = kernel.limits.max_concurrent_requests or sys.maxsize
         """Number of requests that may be open; 0 once the session is ending."""
@@ -168,7 +173,7 @@ class ServerConnection(DuplexConnection, Session, Generic[C]):
         if self._posted:
             self._headers = self._posted.headers
         if self._held is not None:
-            self._held.append((message, self._headers))
+            self._hold(message, self._held)
         elif message.startswith(b"{"):
             event = self._connection.read(message)
             if type(event) is RequestReceived:
@@ -177,6 +182,18 @@ class ServerConnection(DuplexConnection, Session, Generic[C]):
                 self._handle(event)
         else:
             super().receive(message)
+
+    def _hold(self, message: bytes, held: list[tuple[bytes, Headers | None]]) -> None:
+        """Keep a message until the handshake in progress has ended, if there are not too many."""
+        if len(held) < MAX_HELD and self._held_bytes < MAX_HELD_BYTES:
+            held.append((message, self._headers))
+            self._held_bytes += len(message)
+            return
+        for event in self._connection.receive(message):
+            if type(event) is RequestReceived:
+                error = InvalidRequest("too many messages came before the handshake was answered")
+                refusal = envelope.failure(event.id, envelope.error_object(error))
+                self._send(refusal, event.batch)
 
     def oversized(self, limit_bytes: int) -> None:
         """Answer an oversized message with InvalidRequest, without an id."""
@@ -216,7 +233,7 @@ class ServerConnection(DuplexConnection, Session, Generic[C]):
         elif answer is not None:
             self._transport.send(answer)
         if self._held is not None and call.route.method is call.binding.profile.handshake:
-            held, self._held = self._held, None
+            held, self._held, self._held_bytes = self._held, None, 0
             self._resume(held)
 
     def _resume(self, held: list[tuple[bytes, Headers | None]]) -> None:

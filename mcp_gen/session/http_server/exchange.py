@@ -7,6 +7,7 @@ response to `initialize`. Session hooks run for such sessions only; notification
 from __future__ import annotations
 
 import time
+from functools import partial
 from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar
 
 from msgspec import UNSET, Raw
@@ -277,17 +278,28 @@ class HttpExchange(Generic[C]):
             handshake = profile.handshake
             if handshake is None or frame.method != handshake.name or frame.id is UNSET:
                 raise self._session_missing()
-            if self._closing or not self._sessions.has_room():
+            # Taken before anything is awaited: many may come at once.
+            place = None if self._closing else self._sessions.take_place()
+            if place is None:
                 id = frame.id if isinstance(frame.id, int | str) else None
                 return busy("there are too many sessions; try again later", id)
-            session = await self._new_session(reply.principal)
-            reply.headers = {str(profile.session_header): session.id}
             try:
-                return await session.answer(frame, headers, reply)
+                return await self._begin_session(place, profile, frame, headers, reply)
             finally:
-                if session.origin is None:
-                    await self._drop(session)
+                self._sessions.give_back(place)
         return await session.answer(frame, headers, reply)
+
+    async def _begin_session(
+        self, place: object, profile: Profile, frame: Envelope, headers: Headers, reply: Reply
+    ) -> Answer | None:
+        """Answer the handshake of a new session."""
+        session = await self._new_session(reply.principal, place)
+        reply.headers = {str(profile.session_header): session.id}
+        try:
+            return await session.answer(frame, headers, reply)
+        finally:
+            if session.origin is None:
+                await self._drop(session)
 
     async def _resume_session(
         self, persistence: SessionPersistence, headers: Headers, reply: Reply
@@ -303,16 +315,24 @@ class HttpExchange(Generic[C]):
         if time.time() - stored.began_at >= self._sessions.limits.lifetime_s:
             await persistence.forget(id)
             return
-        session = await self._new_session(stored.principal, id)
-        # Another request may have opened it in the meantime.
-        fits = id not in self._sessions and self._sessions.has_room()
-        if not (fits and session.restore(stored)):
-            await self._dispose(session)
+        place = self._sessions.take_place()
+        if place is None:
+            return
+        try:
+            session = await self._new_session(stored.principal, place, id)
+            # Another request may have opened it in the meantime.
+            if id in self._sessions or not session.restore(stored):
+                await self._dispose(session)
+        finally:
+            self._sessions.give_back(place)
 
-    async def _new_session(self, principal: str | None, id: str | None = None) -> HttpSession:
+    async def _new_session(
+        self, principal: str | None, place: object, id: str | None = None
+    ) -> HttpSession:
         servers = self._servers
         kernel = self._kernel if servers is None else await servers.open()
-        opened, ended, persistence = self._on_opened, self._on_ended, self._persistence
+        opened, ended = partial(self._on_opened, place), self._on_ended
+        persistence = self._persistence
         return HttpSession(kernel, self._events, principal, opened, ended, persistence, id)
 
     async def _drop(self, session: HttpSession) -> None:
@@ -332,9 +352,9 @@ class HttpExchange(Generic[C]):
         if self._servers is not None:
             await self._servers.aclose(session.kernel)
 
-    def _on_opened(self, session: HttpSession) -> None:
+    def _on_opened(self, place: object, session: HttpSession) -> None:
         """Register a session after its handshake and start its hooks."""
-        self._sessions.add(session)
+        self._sessions.add(session, place)
         session.kernel.sessions.add(session)
         if session.kernel.hooks.opened:
             session.listen(session.kernel.hooks.tell_opened(session))
@@ -344,17 +364,21 @@ class HttpExchange(Generic[C]):
         self._sessions.remove(session)
         if not session.resumed:
             self._events.forget(session.id)
+        self._sessions.ending += 1
         self._notifications.run(self._session_closed(session))
 
     async def _session_closed(self, session: HttpSession) -> None:
         session.kernel.sessions.discard(session)
-        if not session.resumed:
-            await session.forget_stored()
-        # Other hooks of the session run before those for its end.
-        await wait_or_cancel(session.hooks, GRACE_S)
-        await session.kernel.hooks.tell_closed(session)
-        session.release()
-        await self._dispose(session)
+        try:
+            if not session.resumed:
+                await session.forget_stored()
+            # Other hooks of the session run before those for its end.
+            await wait_or_cancel(session.hooks, GRACE_S)
+            await session.kernel.hooks.tell_closed(session)
+            session.release()
+            await self._dispose(session)
+        finally:
+            self._sessions.ending -= 1
 
     async def _required_session(self, headers: Headers, reply: Reply) -> HttpSession | None:
         """Return the session of a GET or DELETE; None if the revision has no sessions.

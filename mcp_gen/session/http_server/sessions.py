@@ -19,6 +19,8 @@ _log = logging.getLogger("mcp_gen.server")
 
 LOOKS_AGAIN_AFTER_S = 1.0
 """Seconds between two searches for a session that could make room."""
+ENDING_BESIDE = 100
+"""Sessions that may be ending beside the most that may be open; beyond that none begins."""
 SWEEPS_PER_LIMIT = 4
 """Number of idle checks within the shortest limit."""
 MAX_SWEEP_S = 60.0
@@ -64,6 +66,10 @@ class Sessions:
         shortest = min(limits.idle_s, limits.lifetime_s)
         self._every_s = min(shortest / SWEEPS_PER_LIMIT, MAX_SWEEP_S)
         self._open: dict[str, HttpSession] = {}
+        self._starting: set[object] = set()
+        """Places of sessions that are not open yet."""
+        self.ending = 0
+        """Number of sessions that have ended, but whose hooks and server have not."""
         self._full_until_s = 0.0
         """Event loop time until which no session is searched for that could make room."""
         self._timer: asyncio.TimerHandle | None = None
@@ -84,10 +90,30 @@ class Sessions:
         session.mark_active()
         return session
 
-    def has_room(self) -> bool:
-        """Return True if one more session may begin; the longest idle one may be ended for it."""
-        if len(self._open) < self.limits.max_sessions:
+    def take_place(self) -> object | None:
+        """Take a place for a session that begins; the longest idle one may be ended for it.
+
+        Returns:
+            The place, which `add` or `give_back` frees; None if there is none.
+        """
+        if not self._has_room():
+            return None
+        place = object()
+        self._starting.add(place)
+        return place
+
+    def give_back(self, place: object) -> None:
+        """Free a place whose session was not opened; do nothing if it was."""
+        self._starting.discard(place)
+
+    def _has_room(self) -> bool:
+        most = self.limits.max_sessions
+        if self.ending >= most + ENDING_BESIDE:
+            return False
+        if len(self._open) + len(self._starting) < most:
             return True
+        if not self._open:
+            return False
         now_s = asyncio.get_running_loop().time()
         if now_s < self._full_until_s:
             return False
@@ -99,8 +125,9 @@ class Sessions:
         longest.end()
         return True
 
-    def add(self, session: HttpSession) -> None:
-        """Add a session and start the idle timer."""
+    def add(self, session: HttpSession, place: object) -> None:
+        """Open a session in the place that was taken for it, and start the idle timer."""
+        self._starting.discard(place)
         self._open[session.id] = session
         loop = asyncio.get_running_loop()
         if self._timer is None or self._loop is not loop:

@@ -48,10 +48,12 @@ from mcp_gen.session.kernel.results import (
 from mcp_gen.session.messages.middleware import Middleware, wrap
 from mcp_gen.session.messages.notifications import NotificationReceiver
 from mcp_gen.session.peer.session import RequestOrigin
+from mcp_wire import encode
 from mcp_wire.method import Route
 
 if TYPE_CHECKING:
     from mcp_gen.core.envelope import RequestId
+    from mcp_gen.core.peer_limits import PeerLimits
     from mcp_gen.session.kernel.binding import Handle
     from mcp_gen.session.messages.channel import Channel
     from mcp_gen.session.peer.session import Session
@@ -145,6 +147,11 @@ class Kernel(Generic[C]):
         self._version_keys = keys
         self._older = self.per_request[:-1]
         """Revisions that a request may name, except the newest one."""
+
+    @property
+    def peer_limits(self) -> PeerLimits:
+        """Limits on what one client can cause."""
+        return self.limits.peer
 
     def changed(self) -> None:
         """Drop the cached routes after hooks or features were added."""
@@ -274,7 +281,28 @@ class Kernel(Generic[C]):
         else:
             meta = getattr(decoded, "meta", None)
         binding.lifecycle.admit(caller, method, meta)
+        if len(params) > self.limits.peer.max_declared_bytes:
+            self._check_declared(route.method, params, caller)
         return Call(id, route, decoded, self.context(id, caller, meta), caller, binding)
+
+    def _check_declared(self, method: Method[Any, Any], params: Raw, caller: RequestOrigin) -> None:
+        """Check the size of the capabilities and the info that a client declares.
+
+        Raises:
+            InvalidParams: they are too large.
+        """
+        if method is caller.profile.handshake:
+            size_bytes = len(params)  # it declares nothing else
+        elif caller.profile.handshake is None:
+            size_bytes = len(encode(caller.capabilities)) + len(encode(caller.client_info))
+        else:
+            return
+        limit_bytes = self.limits.peer.max_declared_bytes
+        if size_bytes > limit_bytes:
+            raise InvalidParams(
+                f"{method.name}: expected at most {limit_bytes} bytes of capabilities and client "
+                "info"
+            )
 
     def report_refusal(
         self,

@@ -12,14 +12,16 @@ from msgspec import Struct
 
 from mcp_gen.core.errors import UsageError
 from mcp_gen.core.extensions.extensions import CLIENT, Extensions, declared, owner_of
+from mcp_gen.core.peer_limits import text_bytes
 from mcp_gen.session.messages.outbound import Outbound
 from mcp_gen.session.messages.sender import RequestSender, RevisionAdapter
 from mcp_gen.session.peer.log_levels import as_json, is_enabled
 from mcp_wire.peer_calls import ClientCaller
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Hashable
+    from collections.abc import Callable, Hashable, Iterable
 
+    from mcp_gen.core.peer_limits import PeerLimits
     from mcp_gen.session.messages.channel import Channel
     from mcp_wire import latest
     from mcp_wire.method import Method
@@ -27,7 +29,15 @@ if TYPE_CHECKING:
 
 P = TypeVar("P")
 
-__all__ = ["RequestOrigin", "Session", "SessionClient", "SessionHost", "client_at", "sender_for"]
+__all__ = [
+    "RequestOrigin",
+    "Session",
+    "SessionClient",
+    "SessionHost",
+    "SubscribedUris",
+    "client_at",
+    "sender_for",
+]
 
 
 class SessionHost(Outbound, Protocol):
@@ -44,6 +54,16 @@ class SessionHost(Outbound, Protocol):
         ...
 
     @property
+    def on_connection_end(self) -> list[Callable[[Channel], None]]:
+        """Functions called with a channel before it ends."""
+        ...
+
+    @property
+    def peer_limits(self) -> PeerLimits:
+        """Limits on what one client can cause."""
+        ...
+
+    @property
     def declared_capabilities(self) -> Callable[[], frozenset[str]]:
         """Function that returns the capabilities declared to clients."""
         ...
@@ -51,6 +71,33 @@ class SessionHost(Outbound, Protocol):
     def offers(self, capability: str) -> bool:
         """Return True if the capability is declared to clients."""
         ...
+
+
+class SubscribedUris(set[str]):
+    """URIs of the resources that a session has subscribed to, and the bytes that they take."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.size_bytes = 0
+        """Bytes of all URIs."""
+
+    def add(self, uri: str) -> None:
+        """Add a URI."""
+        if uri not in self:
+            self.size_bytes += text_bytes(uri)
+            super().add(uri)
+
+    def update(self, *uris: Iterable[str]) -> None:
+        """Add URIs."""
+        for some in uris:
+            for uri in some:
+                self.add(uri)
+
+    def discard(self, uri: object) -> None:
+        """Remove a URI, if it is there."""
+        if isinstance(uri, str) and uri in self:
+            self.size_bytes -= text_bytes(uri)
+            super().discard(uri)
 
 
 class Session(ABC):
@@ -113,9 +160,9 @@ class Session(ABC):
         return {}
 
     @cached_property
-    def subscribed(self) -> set[str]:
+    def subscribed(self) -> SubscribedUris:
         """URIs of the resources that this session has subscribed to (`resources/subscribe`)."""
-        return set()
+        return SubscribedUris()
 
     @cached_property
     def elicitations(self) -> dict[str, None]:

@@ -30,6 +30,8 @@ _log = logging.getLogger("mcp_gen.server")
 
 POST_TO = "/messages"
 NAME = "session_id"
+MAX_EARLY = 10
+"""Messages of one client that wait until the server has started."""
 RETRY_AFTER = (b"retry-after", b"60")
 
 
@@ -43,14 +45,21 @@ class _SseStream:
         self._receiver: Receiver | None = None
         self._early: list[tuple[bytes, Headers]] = []
 
-    def deliver(self, message: bytes, headers: Headers) -> None:
-        """Pass a POSTed message to the receiver, or keep it until there is one."""
-        if self._receiver is None:
-            self._early.append((message, headers))
-        else:
+    def deliver(self, message: bytes, headers: Headers) -> bool:
+        """Pass a POSTed message to the receiver, or keep it until there is one.
+
+        Returns:
+            False if too many messages wait for the receiver.
+        """
+        if self._receiver is not None:
             self.headers = headers
             self._receiver.receive(message)
             self.headers = None
+        elif len(self._early) < MAX_EARLY:
+            self._early.append((message, headers))
+        else:
+            return False
+        return True
 
     def on_disconnect(self) -> None:
         """Report to the receiver that the client disconnected, or that the stream ended."""
@@ -146,7 +155,8 @@ class LegacySseEndpoint:
         if not accepts_events(call.headers):
             await call.refuse(406, "expected the header `Accept: text/event-stream`")
             return
-        if len(self._open) >= self._max_streams:
+        # A connection that its client has left is served until its requests have ended.
+        if max(len(self._open), len(self._serving)) >= self._max_streams:
             await call.refuse(503, "there are too many streams; try again later", RETRY_AFTER)
             return
         id, reply = secrets.token_urlsafe(16), call.reply()
@@ -180,5 +190,7 @@ class LegacySseEndpoint:
             return
         message = await read_message(call, self._max_body_bytes)
         if message is not None:
-            stream.deliver(message, call.headers)
-            await send_answer(call.send, Answer(202), call.extra_headers)
+            if stream.deliver(message, call.headers):
+                await send_answer(call.send, Answer(202), call.extra_headers)
+            else:
+                await call.refuse(503, "the server is about to start; try again later", RETRY_AFTER)

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from tests.hostile.work.limits import events, values
+from tests.hostile.work.limits import events, headers, listening, sessions, values
 from tests.hostile.work.limits.limit import TAKEN, Limit
 
-LIMITS: list[Limit] = [*values.LIMITS, *events.LIMITS]
+AREAS = (events, headers, listening, sessions, values)
+LIMITS: list[Limit] = [limit for area in AREAS for limit in area.LIMITS]
 
 
 @pytest.mark.parametrize("limit", LIMITS, ids=lambda limit: limit.name)

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 import mcp_wire
-from mcp_gen import Accepted, Client, Context, Server
+from mcp_gen import Accepted, Client, Context, PeerLimits, Server
 from tests.support.frames import HANDSHAKE, PER_REQUEST
 from tests.support.peers.asked import WAIT_S
 
@@ -98,10 +98,11 @@ async def gateway(
     *,
     prefix: str | None = "far",
     forward_requests: bool = True,
+    peer_limits: PeerLimits = PeerLimits(),  # noqa: B008  # it is frozen
     **options: Any,
 ) -> AsyncIterator[Server]:
     """Return a server that mounts another one by a session of a revision."""
-    outer = Server("outer", "1.0.0")
+    outer = Server("outer", "1.0.0", peer_limits=peer_limits)
 
     @outer.tool
     async def own() -> str:

@@ -8,9 +8,8 @@ from typing import Any
 import msgspec
 import pytest
 
-from mcp_gen import CacheHints, Client, Context, Server
+from mcp_gen import CacheHints, Client, Context, PeerLimits, Server
 from mcp_gen.server.mounting.kinds import TOOLS
-from mcp_gen.server.resources import handlers as resources
 from tests.server.mounting.gateway import at_two, gateway, until, weather
 from tests.support.frames import HANDSHAKE, PER_REQUEST, each_lifecycle, with_handshake
 from tests.support.peers.asked import WAIT_S
@@ -441,12 +440,10 @@ async def test_subscribing_at_a_server_that_is_down_says_which_it_is() -> None:
 
 
 @pytest.mark.parametrize("inside", [HANDSHAKE, PER_REQUEST])
-async def test_a_session_cannot_subscribe_without_end_at_a_remote_server(
-    inside: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(resources, "MAX_SUBSCRIPTIONS", 2)
+async def test_a_session_cannot_subscribe_without_end_at_a_remote_server(inside: str) -> None:
+    limits = PeerLimits(max_subscriptions=2)
     async with (
-        gateway(weather(), inside) as server,
+        gateway(weather(), inside, peer_limits=limits) as server,
         talk(lambda: server, HANDSHAKE) as client,
     ):
         for city in ("Oslo", "Rome", "Oslo"):

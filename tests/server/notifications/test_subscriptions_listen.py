@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 import mcp_wire
-from mcp_gen import Context, McpError, Server
+from mcp_gen import Context, McpError, PeerLimits, Server
 from mcp_gen.session.duplex.server import GRACE_S
 from tests.support.frames import HANDSHAKE, Speaker
 from tests.support.http.asgi import headers_of, request
@@ -30,8 +30,8 @@ ALL = {
 }
 
 
-def declaring(*features: Any) -> Server:
-    return Server("listen", declare=features or ("tools", "prompts", "resources"))
+def declaring(*features: Any, **options: Any) -> Server:
+    return Server("listen", declare=features or ("tools", "prompts", "resources"), **options)
 
 
 def nothing() -> None:
@@ -244,7 +244,7 @@ async def test_sessions_and_listeners_are_told_of_the_same_change(revision: str)
 
 @every_listening
 async def test_many_listeners_are_told(revision: str) -> None:
-    server = declaring()
+    server = declaring(peer_limits=PeerLimits(max_listens=500))
     async with listening(server, revision, 0, **ALL) as client:
         for id in range(1, 500):
             listen(client, id, toolsListChanged=True)

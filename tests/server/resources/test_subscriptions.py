@@ -7,14 +7,13 @@ from typing import Any
 import pytest
 
 import mcp_wire
-from mcp_gen import Server
-from mcp_gen.server.resources import handlers as resources
+from mcp_gen import PeerLimits, Server
 from tests.support.frames import PER_REQUEST, with_handshake
 from tests.support.peers.raw import RawClient, talking
 
 
-def serving() -> Server:
-    server = Server("resources")
+def serving(**options: Any) -> Server:
+    server = Server("resources", **options)
     server.add_resource("config://app", "text")
 
     @server.resource("users://{id}")
@@ -83,11 +82,8 @@ async def test_there_is_no_subscribing_to_what_a_filter_hides(revision: str) -> 
 
 
 @with_handshake
-async def test_a_session_cannot_subscribe_without_end(
-    revision: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(resources, "MAX_SUBSCRIPTIONS", 2)
-    server = serving()
+async def test_a_session_cannot_subscribe_without_end(revision: str) -> None:
+    server = serving(peer_limits=PeerLimits(max_subscriptions=2))
     async with talking(server, revision) as client:
         for id in (1, 2, 1):
             assert "result" in await say(client, id + 10, "subscribe", f"users://{id}")
