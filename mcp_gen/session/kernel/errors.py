@@ -21,10 +21,13 @@ from mcp_gen.session.messages.channel import is_disconnect
 if TYPE_CHECKING:
     from mcp_gen.core.envelope import RequestId
 
-__all__ = ["bad_params", "error_for_peer", "internal_error", "is_cancelled"]
+__all__ = ["bad_params", "cut_off", "error_for_peer", "internal_error", "is_cancelled"]
 
 _log = logging.getLogger("mcp_gen.server")
 _INTERNAL = envelope.ErrorObject(ProtocolError.code, "internal error")
+_CUT_OFF = envelope.ErrorObject(
+    ProtocolError.code, "the server broke off this request before it was answered"
+)
 
 
 def error_for_peer(error: BaseException, what: str) -> envelope.ErrorObject:
@@ -52,6 +55,11 @@ def error_for_peer(error: BaseException, what: str) -> envelope.ErrorObject:
 def internal_error(id: RequestId) -> bytes:
     """Return the error response to a request whose handler failed for a private reason."""
     return envelope.failure(id, _INTERNAL)
+
+
+def cut_off(id: RequestId) -> bytes:
+    """Return the error response to a request that the server broke off, as at its own end."""
+    return envelope.failure(id, _CUT_OFF)
 
 
 def is_cancelled() -> bool:
