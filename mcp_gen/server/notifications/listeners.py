@@ -152,6 +152,10 @@ class Listeners:
                     method, raw = listener.waiting.pop(0)
                     client = sender_for(profile, channel, self._kernel, ctx)
                     await client.notify(method, method.decode_params(raw))
+        except asyncio.CancelledError:
+            # While the client listens, it is the server that ends: that is a result.
+            if not channel.answers(ctx.request_id):
+                raise
         finally:
             self._remove(listener, channel)
         if ctx.headers is None:

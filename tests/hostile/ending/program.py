@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 import os
 import signal
 import sys
@@ -124,8 +125,15 @@ async def echo(text: str) -> str:
     return text
 
 
+app = server.asgi(legacy_sse_path="/sse")
+"""For uvicorn as users start it."""
+stateless = server.asgi(stateless=True)
+
 if __name__ == "__main__":
     if sys.argv[1:] == ["http"]:
-        server.run("http", port=0)
+        log = logging.getLogger("mcp_gen.server")
+        log.addHandler(logging.StreamHandler())
+        log.setLevel(logging.INFO)
+        server.run("http", port=0, legacy_sse_path="/sse")
     else:
         server.run("stdio")
