@@ -116,7 +116,7 @@ class Lines(StdioTransport):
 
     async def start(self, receiver: Receiver) -> None:
         self._writer = LineWriter(asyncio.get_running_loop())
-        self._protocol = _ReadProtocol(receiver, self._writer, self._max)
+        self._protocol = _ReadProtocol(receiver, self._writer, self._max, receiver.closed)
         self._writer.attach(self)
 
     def write(self, data: bytes) -> None:

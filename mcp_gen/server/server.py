@@ -277,8 +277,10 @@ class Server(ToolsApi, ResourcesApi, CompletionsApi, ListsApi):
     ) -> None:
         """Serve in this process until the client disconnects or the process is told to stop.
 
-        SIGTERM ends the process in good order: requests in progress get a moment to finish, and
-        the exit code is 0.
+        SIGINT (Ctrl-C), SIGTERM and SIGHUP end the process in good order: requests in progress
+        get 5 seconds to finish over stdio, 10 over HTTP, those left are answered with an error and
+        cancelled, and the exit code is 0. A second signal ends the process at once, with the exit
+        status of that signal.
 
         Args:
             transport: `"stdio"` for one client on stdin and stdout, `"http"` for Streamable HTTP.

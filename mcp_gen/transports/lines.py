@@ -6,6 +6,8 @@ import asyncio
 from typing import TYPE_CHECKING, Any, Protocol
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from mcp_gen.core.transport.protocols import Receiver
 
 __all__ = ["DEFAULT_MAX_MESSAGE_BYTES", "LineReader", "LineWriter", "Sink", "read_less_at_once"]
@@ -116,6 +118,8 @@ class LineWriter(asyncio.BaseProtocol):
         self._resumed.set()
         self.on_pause: Any = None
         """Called with True when the peer reads too slowly, and with False when it has caught up."""
+        self.on_lost: Callable[[Exception | None], None] | None = None
+        """Called when nothing more can be written; None as long as nobody needs to know."""
 
     def attach(self, sink: Sink) -> None:
         """Start writing to a sink, beginning with the messages queued so far."""
@@ -169,6 +173,8 @@ class LineWriter(asyncio.BaseProtocol):
         # Not None: messages would be queued for a sink that is never attached.
         self._sink = _NullWriter()
         self._resumed.set()
+        if self.on_lost is not None:
+            self.on_lost(exc)
 
 
 class _NullWriter:

@@ -18,6 +18,8 @@ from mcp_gen.transports.lines import (
 )
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from mcp_gen.core.transport.protocols import Receiver
 
 __all__ = ["StdioTransport"]
@@ -44,6 +46,8 @@ class StdioTransport:
         self._reading: asyncio.ReadTransport | _ThreadReader | None = None
         self._writing: asyncio.WriteTransport | _FileWriter | None = None
         self._writer: LineWriter | None = None
+        self._receiver: Receiver | None = None
+        """Receiver of the messages; None once it has heard of the end."""
         self._saved_fds: list[tuple[int, int]] = []
 
     async def start(self, receiver: Receiver) -> None:
@@ -57,7 +61,10 @@ class StdioTransport:
         if reconfigure:
             reconfigure(line_buffering=True)  # prints are log lines now, to be seen at once
         self._writer = writer = LineWriter(loop)
-        protocol = _ReadProtocol(receiver, writer, self._max)
+        self._receiver = receiver
+        # A client that can be told nothing has gone, even if its end of stdin is still open.
+        writer.on_lost = self._lost
+        protocol = _ReadProtocol(receiver, writer, self._max, self._lost)
         self._writing = await self._open_writer(loop, writer)
         writer.attach(self._writing)
         self._reading = await self._open_reader(loop, protocol)
@@ -121,10 +128,15 @@ class StdioTransport:
         self, loop: asyncio.AbstractEventLoop, writer: LineWriter
     ) -> asyncio.WriteTransport | _FileWriter:
         if not _pollable(self._stdout):
-            return _FileWriter(self._stdout)
+            return _FileWriter(self._stdout, writer.connection_lost)
         pipe = os.fdopen(self._stdout, "wb", buffering=0)
         transport, _ = await loop.connect_write_pipe(lambda: writer, pipe)
         return transport
+
+    def _lost(self, error: Exception | None) -> None:
+        receiver, self._receiver = self._receiver, None
+        if receiver is not None:
+            receiver.closed(error)
 
     def _on_pause(self, paused: bool) -> None:
         """Apply back-pressure: read no requests while the client does not read responses."""
@@ -136,10 +148,16 @@ class StdioTransport:
 
 
 class _ReadProtocol(asyncio.Protocol):
-    def __init__(self, receiver: Receiver, writer: LineWriter, max_message_bytes: int) -> None:
-        self._receiver = receiver
+    def __init__(
+        self,
+        receiver: Receiver,
+        writer: LineWriter,
+        max_message_bytes: int,
+        lost: Callable[[Exception | None], None],
+    ) -> None:
         self._writer = writer
         self._lines = LineReader(receiver, max_message_bytes)
+        self._lost = lost
 
     def data_received(self, data: bytes) -> None:
         self._lines.feed(data)
@@ -150,7 +168,7 @@ class _ReadProtocol(asyncio.Protocol):
         return False
 
     def connection_lost(self, exc: Exception | None) -> None:
-        self._receiver.closed(exc)
+        self._lost(exc)
 
 
 class _ThreadReader:
@@ -184,15 +202,24 @@ class _ThreadReader:
 
 
 class _FileWriter:
-    """Writes to a file. A file has no back-pressure."""
+    """Writes to a file. A file has no back-pressure.
 
-    def __init__(self, fd: int) -> None:
+    Args:
+        fd: File descriptor; `close` closes it.
+        lost: Called with the error of a write that failed.
+    """
+
+    def __init__(self, fd: int, lost: Callable[[Exception | None], None]) -> None:
         self._fd = fd
+        self._lost = lost
 
     def write(self, data: bytes) -> None:
         view = memoryview(data)
-        while view:
-            view = view[os.write(self._fd, view) :]
+        try:
+            while view:
+                view = view[os.write(self._fd, view) :]
+        except OSError as error:
+            self._lost(error)
 
     def close(self) -> None:
         os.close(self._fd)

@@ -187,6 +187,10 @@ class Listeners:
                     method, raw = listener.waiting.popleft()
                     client = sender_for(profile, channel, self._kernel, ctx)
                     await client.notify(method, method.decode_params(raw))
+        except asyncio.CancelledError:
+            # While the client listens, it is the server that ends: that is a result.
+            if not channel.answers(ctx.request_id):
+                raise
         finally:
             self._counter.close(origin_of(ctx), listener.topics)
             self._remove(listener, channel)

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import gc
 import logging
-import signal
-import threading
 from collections.abc import Awaitable, Callable, Collection, Coroutine, Generator
 from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Any, TypeAlias, cast
@@ -14,6 +12,7 @@ from msgspec import Struct
 
 from mcp_gen.core.errors import UsageError
 from mcp_gen.server.serving.header_params import HeaderParamLookup
+from mcp_gen.server.serving.signals import EndingSignals
 from mcp_gen.session.http_server.exchange import HttpExchange
 from mcp_gen.session.http_server.sessions import SessionLimits
 from mcp_gen.transports.http_server.app import MAX_BODY_BYTES, AsgiApp
@@ -169,6 +168,14 @@ def run_http(
             taken = self.servers[0].sockets[0].getsockname()[1]
             listening(url_at(host, taken, app.path))
 
+        @contextmanager
+        def capture_signals(self) -> Generator[None]:
+            # uvicorn's own takes a second SIGINT only, and raises what it has captured again.
+            yield
+
+        def stop(self) -> None:
+            self.should_exit = True
+
         async def shutdown(self, sockets: Any = None) -> None:
             # uvicorn waits for all responses to end: end the open streams first.
             await app.drain()
@@ -186,22 +193,7 @@ def run_http(
         timeout_keep_alive=cast("int", limits.idle_timeout_s),
         timeout_graceful_shutdown=GRACE_S,
     )
-    with suppress(KeyboardInterrupt), _ended_by_sigterm():
-        Endpoint(config).run()
-
-
-@contextmanager
-def _ended_by_sigterm() -> Generator[None]:
-    """End the block on SIGTERM, not the process: uvicorn raises the signal again at its end."""
-    if threading.current_thread() is not threading.main_thread():
-        yield
-        return
-    before = signal.signal(signal.SIGTERM, _ignore)
-    try:
-        yield
-    finally:
-        signal.signal(signal.SIGTERM, before)
-
-
-def _ignore(number: int, frame: Any) -> None:
-    """Ignore the signal that uvicorn raises again after its shutdown."""
+    endpoint = Endpoint(config)
+    # Around the event loop: asyncio would take SIGINT for itself.
+    with suppress(KeyboardInterrupt), EndingSignals(endpoint.stop):
+        endpoint.run()

@@ -7,10 +7,10 @@ import contextlib
 import gc
 import logging
 import os
-import signal
 import threading
 from typing import TYPE_CHECKING, Any
 
+from mcp_gen.server.serving.signals import EndingSignals
 from mcp_gen.transports.lines import DEFAULT_MAX_MESSAGE_BYTES
 from mcp_gen.transports.stdio import StdioTransport
 
@@ -22,15 +22,13 @@ __all__ = ["run_stdio"]
 _log = logging.getLogger("mcp_gen.server")
 
 THREADS_WAIT_S = 5.0
-"""Seconds that threads may still run in a process that was told to stop."""
-LAST_TURNS = 5
-"""Most turns of the event loop until the handler of a signal has run."""
+"""Seconds that threads may still run once the session has ended."""
 
 
 def run_stdio(server: Servable) -> None:
-    """Serve stdin and stdout until the client disconnects or SIGTERM arrives."""
+    """Serve stdin and stdout until the client disconnects or a signal tells the process to end."""
     process = _Process(server)
-    with contextlib.suppress(KeyboardInterrupt):
+    with contextlib.suppress(KeyboardInterrupt), process.signals:
         try:
             asyncio.run(process.serve())
         except asyncio.CancelledError:
@@ -43,38 +41,37 @@ def run_stdio(server: Servable) -> None:
 class _Process:
     def __init__(self, server: Servable) -> None:
         self._server = server
+        self._loop: asyncio.AbstractEventLoop | None = None
         self._task: asyncio.Task[Any] | None = None
         self._exit_timer: threading.Timer | None = None
+        self.signals = EndingSignals(self._on_signal)
         self.stopped = False
-        """True once SIGTERM has arrived."""
+        """True once a signal has told the process to end."""
 
     async def serve(self) -> None:
         limit = self._server.max_message_bytes or DEFAULT_MAX_MESSAGE_BYTES
         self._task = asyncio.current_task()
-        loop = asyncio.get_running_loop()
-        # Signal handlers work only in the main thread, on Unix.
-        with contextlib.suppress(NotImplementedError, RuntimeError, ValueError):
-            loop.add_signal_handler(signal.SIGTERM, self._stop, loop)
+        self._loop = asyncio.get_running_loop()
+        if self.stopped:
+            return
         # Objects of the start-up live as long as the process: keep them out of collections.
         gc.freeze()
         try:
             await self._server.serve(StdioTransport(max_message_bytes=limit))
             await self._server.end_tasks()
         finally:
-            # From here on SIGTERM ends the process at once: it no longer shuts down in order.
-            self._task = None
-            with contextlib.suppress(ValueError):
-                signal.signal(signal.SIGTERM, signal.SIG_DFL)
-            # A signal that arrived just before is handled in one of the next turns of the loop.
-            for _ in range(LAST_TURNS):
-                await asyncio.sleep(0)
-            _remove_signal_handler(loop)
-            if self.stopped:
-                self._wait_for_threads()
+            # From here on a signal ends the process at once: it no longer shuts down in order.
+            self._loop = self._task = None
+            self.signals.give_up_order()
+            self._wait_for_threads()
 
-    def _stop(self, loop: asyncio.AbstractEventLoop) -> None:
+    def _on_signal(self) -> None:
         self.stopped = True
-        _remove_signal_handler(loop)
+        if self._loop is not None:
+            # The handler of a signal runs between any two steps, so it must not end anything.
+            self._loop.call_soon_threadsafe(self._stop)
+
+    def _stop(self) -> None:
         if not self._server.end_sessions() and self._task:
             self._task.cancel()
 
@@ -89,11 +86,6 @@ class _Process:
             self._exit_timer.cancel()
 
 
-def _remove_signal_handler(loop: asyncio.AbstractEventLoop) -> None:
-    with contextlib.suppress(NotImplementedError, RuntimeError, ValueError):
-        loop.remove_signal_handler(signal.SIGTERM)
-
-
 def _exit() -> None:
-    _log.warning("a thread was still at work when the server was told to stop")
+    _log.warning("a thread was still at work when the server had ended")
     os._exit(0)

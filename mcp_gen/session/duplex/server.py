@@ -13,6 +13,7 @@ from mcp_gen.core.protocol_state import RequestReceived
 from mcp_gen.core.transport.protocols import PostedMessage
 from mcp_gen.session.duplex.connection import DuplexConnection
 from mcp_gen.session.duplex.worker import HandlerRunner
+from mcp_gen.session.kernel.errors import cut_off
 from mcp_gen.session.messages.channel import ClientDisconnected
 from mcp_gen.session.messages.gather import wait_or_cancel
 from mcp_gen.session.peer.keep_alive import keep_alive
@@ -124,7 +125,7 @@ class ServerConnection(DuplexConnection, Session, Generic[C]):
     async def finish(self) -> None:
         """Wait until the session is to end, then close it.
 
-        Requests in flight get 5 seconds; the ones left are cancelled.
+        Requests in flight get 5 seconds; the ones left are answered with an error and cancelled.
         """
         try:
             await self._ended
@@ -230,8 +231,9 @@ class ServerConnection(DuplexConnection, Session, Generic[C]):
         # A cancelled request gets no response, even if its handler continues.
         if call.batch is not None or call.cancelled:
             self._send(None if call.cancelled else answer, call.batch)
-        elif answer is not None:
-            self._transport.send(answer)
+        else:
+            # No answer: an interrupt of the process broke off the handler.
+            self._transport.send(cut_off(call.id) if answer is None else answer)
         if self._held is not None and call.route.method is call.binding.profile.handshake:
             held, self._held, self._held_bytes = self._held, None, 0
             self._resume(held)
@@ -271,7 +273,10 @@ class ServerConnection(DuplexConnection, Session, Generic[C]):
 
     def _give_up(self) -> None:
         for call in self._calls():
-            call.cancelled = True
+            if not call.cancelled:
+                # Now, not when the handler has ended: it may take its cancellation badly.
+                batch, call.batch, call.cancelled = call.batch, None, True
+                self._send(cut_off(call.id), batch)
 
     def _tasks(self) -> list[asyncio.Task[None]]:
         tasks = [call.task for call in self._calls() if call.task]

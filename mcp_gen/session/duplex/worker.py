@@ -8,6 +8,8 @@ from collections.abc import Awaitable, Callable, Coroutine, Generator
 from contextvars import Context, copy_context
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
+from mcp_gen.session.kernel.errors import is_cancelled
+
 if TYPE_CHECKING:
     from mcp_gen.session.kernel.call import Call
     from mcp_gen.session.kernel.kernel import Kernel
@@ -114,7 +116,8 @@ class HandlerRunner(Generic[C]):
 
     def _failure(self, call: Call[C], error: BaseException) -> bytes | None:
         try:
-            return self._kernel.failure(call, error, cancelled=call.cancelled)
+            cancelled = call.cancelled or is_cancelled()
+            return self._kernel.failure(call, error, cancelled=cancelled)
         except asyncio.CancelledError:
             return None
 

@@ -6,6 +6,7 @@ response to `initialize`. Session hooks run for such sessions only; notification
 
 from __future__ import annotations
 
+import asyncio
 import time
 from functools import partial
 from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar
@@ -25,10 +26,10 @@ from mcp_gen.session.http_server.persistence import SessionPersistence
 from mcp_gen.session.http_server.session import HttpSession
 from mcp_gen.session.http_server.sessions import SessionLimits, Sessions
 from mcp_gen.session.http_server.stateless import StatelessExchange
+from mcp_gen.session.kernel.errors import cut_off
 from mcp_gen.session.messages.gather import wait_or_cancel
 
 if TYPE_CHECKING:
-    import asyncio
     from collections.abc import Awaitable
 
     from mcp_gen.core.envelope import Envelope, RequestId
@@ -133,10 +134,11 @@ class HttpExchange(Generic[C]):
     # --- the three HTTP methods ---
 
     def answer(self, message: bytes, headers: Headers, reply: Reply) -> Awaitable[Answer | None]:
-        """Answer one POST. Nothing is raised but the cancellation of the current task.
+        """Answer one POST. Nothing is raised but a cancellation after the client disconnected.
 
         A notification is accepted (202) before its hooks run. A request that its client cancels in
-        its session gets 202 without a body.
+        its session gets 202 without a body. A request whose task is cancelled while its client
+        waits, as by an HTTP server that ends, is answered with an error.
 
         Args:
             message: Body of the POST: a JSON-RPC message, or a batch if the revision allows it.
@@ -193,6 +195,11 @@ class HttpExchange(Generic[C]):
             return refusal_of(error)
         except (McpError, ProtocolError, UnknownSession) as error:
             return refusal_of(error, id)
+        except asyncio.CancelledError:
+            if reply.over:
+                raise
+            # The client is still there, so it is the server that ends.
+            return ENDING if id is None else Answer(200, cut_off(id))
 
     def _fail_request_to_client(self, error: TooComplex, headers: Headers, reply: Reply) -> None:
         """Fail the request that a response that is too complex belongs to."""
@@ -223,7 +230,7 @@ class HttpExchange(Generic[C]):
             if session is None:
                 return _ONLY_POSTS
             if self._closing:
-                return busy("the server is about to end")
+                return ENDING
             last = headers.raw.get(LAST_EVENT_ID, b"").decode("latin-1").strip()
             if not await session.listen_on(reply, last):
                 raise InvalidRequest("the header `Last-Event-ID` names no event that is known here")
@@ -252,12 +259,17 @@ class HttpExchange(Generic[C]):
         self._per_request.end_open_streams()
 
     async def aclose(self) -> None:
-        """End all sessions; requests in flight get a grace period of 5 seconds."""
+        """End all sessions; requests in flight get a grace period of 5 seconds.
+
+        Those left are answered with an error. Requests that their POST's own task runs, and a
+        disconnect cancels, are the caller's to end.
+        """
         await self.drain()
         sessions = self._sessions.all()
 
         def requests() -> list[asyncio.Task[Any]]:
-            return [task for session in sessions for task in session.requests()]
+            tasks = [task for session in sessions for task in session.requests()]
+            return tasks if self._stateless is None else [*tasks, *self._stateless.tasks]
 
         await wait_or_cancel(requests, GRACE_S)
         for session in sessions:
@@ -444,6 +456,9 @@ def busy(why: str, id: RequestId | None = None) -> Answer:
     """Return the answer (503, `Retry-After`) of a server that may accept the request later."""
     error = envelope.ErrorObject(ProtocolError.code, why)
     return Answer(503, envelope.failure(id, error), {"Retry-After": str(RETRY_AFTER_S)})
+
+
+ENDING = busy("the server is about to end")
 
 
 def _session_header(revision: str) -> str | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar
 
@@ -13,12 +14,12 @@ from mcp_gen.core.loose_json import read_members
 from mcp_gen.core.protocol_state import NotificationReceived
 from mcp_gen.core.transport.protocols import Answer
 from mcp_gen.session.http_server.header_check import HeaderCheck
+from mcp_gen.session.kernel.errors import cut_off
 from mcp_gen.session.kernel.limits import OpenRequests
 from mcp_gen.session.messages.channel import NULL_CHANNEL, NullChannel, ResponseChannel
 from mcp_gen.session.peer.session import RequestOrigin
 
 if TYPE_CHECKING:
-    import asyncio
     from collections.abc import Mapping
 
     from mcp_gen.core.envelope import Envelope, RequestId
@@ -99,7 +100,9 @@ class PerRequestExchange(Generic[C]):
         reply: Reply,
         stated_revision: str | None,
     ) -> Answer:
-        """Answer one message. Nothing is raised but the cancellation of the current task.
+        """Answer one message. Nothing is raised but a cancellation after the client disconnected.
+
+        A request whose task is cancelled for another reason is answered with an error.
 
         Args:
             binding: Server bound to the revision of the message.
@@ -144,6 +147,11 @@ class PerRequestExchange(Generic[C]):
             del frame, origin
         try:
             body = await self._kernel.run(call)
+        except asyncio.CancelledError:
+            if reply.over:
+                raise
+            # The client is still there, so it is the server that ends.
+            body, call.error_code = cut_off(id), ProtocolError.code
         finally:
             if stays_open:
                 self._open_streams.discard(channel)

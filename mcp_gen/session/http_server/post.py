@@ -11,9 +11,11 @@ from mcp_gen.core import envelope
 from mcp_gen.core.transport import sse
 from mcp_gen.core.transport.protocols import Answer
 from mcp_gen.session.http_server.streams import Stream, Streams
+from mcp_gen.session.kernel.errors import cut_off
 
 if TYPE_CHECKING:
     import asyncio
+    from collections.abc import Iterable
 
     from msgspec import Raw
 
@@ -98,6 +100,8 @@ class PostResponse(Stream, kw_only=True, eq=False, weakref=True):
     status: int = 202
     running: int = 0
     """Number of requests that are being answered."""
+    batch: Batch | None = None
+    """Batch of the POST; None for a single message."""
     _body: bytes | None = None
     _handled: Call[Any] | None = None
     """The one request whose response is encoded when it is sent; None otherwise."""
@@ -125,6 +129,12 @@ class PostResponse(Stream, kw_only=True, eq=False, weakref=True):
             self._handled = call
         if not self.running:
             self._finish()
+
+    def break_off(self, ids: Iterable[RequestId]) -> None:
+        """Answer requests of the POST with an error; what their handlers return is dropped."""
+        for id in ids:
+            self._keep(cut_off(id), self.batch)
+        self._finish()
 
     def _keep(self, answer: bytes | None, batch: Batch | None) -> None:
         whole = batch.add(answer) if batch else answer

@@ -11,6 +11,7 @@ from msgspec import Raw, json
 
 import mcp_wire
 from mcp_gen.core import envelope
+from mcp_gen.core.envelope import Envelope
 from mcp_gen.core.errors import (
     InvalidParams,
     McpError,
@@ -24,14 +25,15 @@ from mcp_gen.core.transport.protocols import Answer
 from mcp_gen.session.duplex.connection import DuplexConnection
 from mcp_gen.session.http_server.post import PostResponse
 from mcp_gen.session.http_server.streams import Streams
+from mcp_gen.session.kernel.errors import cut_off
 from mcp_gen.session.messages.channel import NULL_CHANNEL, ClientDisconnected
 from mcp_gen.session.peer.keep_alive import keep_alive
 from mcp_gen.session.peer.session import RequestOrigin, Session
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Coroutine
+    from collections.abc import Callable, Coroutine, Iterable
 
-    from mcp_gen.core.envelope import Envelope, TooComplex
+    from mcp_gen.core.envelope import TooComplex
     from mcp_gen.core.protocol_state import Batch, NotificationReceived
     from mcp_gen.core.stores.events import EventStore
     from mcp_gen.core.transport.headers import Headers
@@ -218,7 +220,11 @@ class HttpSession(DuplexConnection, Session):
         try:
             if post.running:
                 # Until all requests are answered or the client has disconnected.
-                await reply.attach_stream()
+                try:
+                    await reply.attach_stream()
+                except asyncio.CancelledError:
+                    self._break_off(post, message)
+                    return post.answer
             if self.unsaved and self._persistence is not None:
                 await self._save(self._persistence)
             return post.answer
@@ -250,7 +256,10 @@ class HttpSession(DuplexConnection, Session):
         self._post = post
         try:
             if isinstance(message, bytes):
-                for event in self._connection.receive(message):
+                events = self._connection.receive(message)
+                requests = (one for one in events if type(one) is RequestReceived)
+                post.batch = next((one.batch for one in requests), None)
+                for event in events:
                     self._handle(event)
                 return
             event = self._connection.classify(message)
@@ -307,8 +316,28 @@ class HttpSession(DuplexConnection, Session):
                 # Before the response: the next request may arrive at another process.
                 await self._save(self._persistence)
         finally:
+            if not handled:
+                call.written = cut_off(call.id)
             # A cancelled request gets no response, even if its handler continues.
-            post.answered(call if self._finish_request(call.id) and handled else None, batch)
+            post.answered(call if self._finish_request(call.id) else None, batch)
+
+    def _break_off(self, post: PostResponse, message: Envelope | bytes) -> None:
+        """Cancel the requests of a POST that was cancelled, and answer them with an error.
+
+        A disconnect cancels no POST of a session, so it is the HTTP server that ends.
+        """
+        batch_ids = post.batch.ids if post.batch is not None else ()
+        ids: Iterable[Any] = [message.id] if isinstance(message, Envelope) else batch_ids
+        broken: list[Any] = []
+        for id in ids:
+            task = self.task(id)
+            if task is not None and task not in self._cancelled:
+                broken.append(id)
+                # Its handler may take the cancellation badly: nothing is waited for.
+                self._cancelled.add(task)
+                # In the next turn: a task that is cancelled before it starts runs no `finally`.
+                self.loop.call_soon(task.cancel)
+        post.break_off(broken)
 
     async def _save(self, persistence: SessionPersistence) -> None:
         """Save the session; one save at a time: an older state must not replace a newer one."""

@@ -45,6 +45,8 @@ class StatelessExchange(Generic[C]):
         self._kernel = kernel
         self._notifications = notices
         self._open = OpenRequests.for_limits(kernel.limits)
+        self.tasks: set[asyncio.Task[Any]] = set()
+        """Tasks of the POSTs whose requests are being answered."""
         profiles = [mcp_wire.profile(revision) for revision in kernel.handshakes]
         self._headers = tuple(
             {p.version_header.lower().encode(): None for p in profiles if p.version_header}
@@ -72,6 +74,7 @@ class StatelessExchange(Generic[C]):
         if not is_handshake:
             binding = self._kernel.bindings[self._revision(headers)]
         task = asyncio.current_task()
+        assert task is not None
         channel = ResponseChannel(task, reply=reply) if reply.can_stream else NullChannel(task)
         origin = RequestOrigin(binding.profile, channel, headers=headers)
         origin.principal = reply.principal
@@ -99,9 +102,11 @@ class StatelessExchange(Generic[C]):
             elif isinstance(error, InvalidParams) and origin.ready:
                 status = 200
             return Answer(status, envelope.failure(frame.id, envelope.error_object(error)))
+        self.tasks.add(task)
         try:
             return Answer(200, await self._kernel.run(call))
         finally:
+            self.tasks.discard(task)
             if counter is not None:
                 counter.leave(reply.principal)
 

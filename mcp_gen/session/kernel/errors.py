@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 __all__ = [
     "InternalMcpError",
     "bad_params",
+    "cut_off",
     "error_for_peer",
     "internal_error",
     "is_cancelled",
@@ -38,6 +39,9 @@ __all__ = [
 
 _log = logging.getLogger("mcp_gen.server")
 _INTERNAL = envelope.ErrorObject(ProtocolError.code, "internal error")
+_CUT_OFF = envelope.ErrorObject(
+    ProtocolError.code, "the server broke off this request before it was answered"
+)
 _FOR_PEER = (McpError, ProtocolError, ToolError, ResourceNotFound, RequestTimeout)
 """Errors that are raised for the peer to read; all others are failures."""
 
@@ -105,6 +109,11 @@ def error_for_peer(error: BaseException, what: str, *, mask: bool = False) -> en
 def internal_error(id: RequestId) -> bytes:
     """Return the error response to a request whose handler failed for a private reason."""
     return envelope.failure(id, _INTERNAL)
+
+
+def cut_off(id: RequestId) -> bytes:
+    """Return the error response to a request that the server broke off, as at its own end."""
+    return envelope.failure(id, _CUT_OFF)
 
 
 def is_cancelled() -> bool:

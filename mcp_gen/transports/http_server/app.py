@@ -52,6 +52,9 @@ _log = logging.getLogger("mcp_gen.server")
 
 LAST_WORDS_S = 1.0
 """Grace period, in seconds, for long-lived requests to end after `drain`."""
+GRACE_S = 5.0
+"""Seconds that requests may still take at `aclose`."""
+ENDING = "the server is about to end"
 MAX_BODY_BYTES = 16 * 1024 * 1024
 PRINCIPAL = "mcp_gen.principal"
 """Scope key of the client principal, unless `AsgiApp(principal=...)` is given."""
@@ -216,14 +219,30 @@ class AsgiApp:
                 self._watch.loop.call_later(LAST_WORDS_S, reply.interrupt)
 
     async def aclose(self) -> None:
-        """Close all streams and sessions, then run the `stop` callable."""
+        """Close all streams and sessions, then run the `stop` callable.
+
+        Requests in progress get a grace period of 5 seconds. Those left are answered with an error.
+        """
         await self.drain()
         if self._extra_apps is not None:
             await self._extra_apps.aclose()
-        await self._exchange.aclose()
+        await asyncio.gather(self._end_requests(), self._exchange.aclose())
         if self._stop is not None:
             await self._stop()
         self._watch = None
+
+    async def _end_requests(self) -> None:
+        """Wait for the requests that run in the tasks of their POSTs; interrupt those left."""
+        if self._watch is None or self._watch.loop is not asyncio.get_running_loop():
+            return
+        replies = {task: reply for reply in self._watch.open() if (task := reply.task) is not None}
+        tasks = replies.keys() - {asyncio.current_task()}
+        if tasks:
+            _, late = await asyncio.wait(tasks, timeout=GRACE_S)
+            for task in late:
+                replies[task].interrupt()
+            if late:
+                await asyncio.wait(late)
 
     # --- answering requests ---
 
@@ -253,7 +272,10 @@ class AsgiApp:
         elif method == "GET":
             await self._listen(call)
         else:
-            answer = await exchange.end_session(call.headers, call.reply(can_stream=False))
+            try:
+                answer = await exchange.end_session(call.headers, call.reply(can_stream=False))
+            except asyncio.CancelledError:
+                answer = error_answer(503, ENDING)
             await send_answer(call.send, answer, call.extra_headers)
 
     async def _post(
@@ -301,7 +323,8 @@ class AsgiApp:
                 body = await read_on(call, self._max_body_bytes, message)
         except asyncio.CancelledError:
             if not watch.timed_out(task):
-                raise
+                await send_answer(send, error_answer(503, ENDING), more)
+                return
             call = HttpRequest(scope, receive, send, headers, self.path, more, principal, watch)
             await refuse_late(call)
             return
@@ -342,6 +365,9 @@ class AsgiApp:
         reply = call.reply()
         try:
             answer = await self._exchange.listen(call.headers, reply)
+        except asyncio.CancelledError:
+            # As at `drain`: the stream ends in good order, and the client may open another.
+            answer = None if reply.streaming else error_answer(503, ENDING)
         finally:
             reply.release()
         await reply.finish(answer)

@@ -170,6 +170,10 @@ class LegacySseEndpoint:
         serving.add_done_callback(self._served)
         try:
             await reply.attach_stream()
+        except asyncio.CancelledError:
+            # The HTTP server ends, and the client listens: it gets the answers in progress.
+            stream.finish()
+            await reply.attach_stream()
         finally:
             del self._open[id]
             reply.release()

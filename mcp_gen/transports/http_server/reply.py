@@ -83,6 +83,11 @@ class HttpReply(Struct, eq=False):
     # --- the Reply protocol, called by the exchange: see core.transport.protocols ---
 
     @property
+    def task(self) -> asyncio.Task[None] | None:
+        """Task that a disconnect cancels; None if the request runs in another one."""
+        return self._task
+
+    @property
     def streaming(self) -> bool:
         """True if the stream has begun."""
         return self._begun

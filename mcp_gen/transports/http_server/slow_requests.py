@@ -25,6 +25,11 @@ class Watched(Protocol):
     due_s: float
     """Time of the next `check`, by the clock of the event loop."""
 
+    @property
+    def task(self) -> asyncio.Task[None] | None:
+        """Task that runs the request; None if it runs in another one than its POST's."""
+        ...
+
     def watch(self, now_s: float) -> None:
         """Start to watch for a disconnect: the request is slow."""
         ...
@@ -133,6 +138,10 @@ class SlowRequestWatcher:
     def sweep_later(self) -> None:
         """Start the timer that finds slow requests among the replies in `young`."""
         self.sweeper = self.loop.call_later(SWEEP_S, self._sweep)
+
+    def open(self) -> set[Watched]:
+        """Return the replies to open requests."""
+        return {*self.young, *self._old, *self.long}
 
     def discard(self, reply: Watched) -> None:
         """Remove the reply of a request that has ended, once a sweep has found it."""

@@ -9,7 +9,7 @@ import signal
 import subprocess
 import sys
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -20,7 +20,7 @@ import msgspec
 from tests.support.checks.watch import watch
 from tests.support.processes.forked import run_script
 
-__all__ = ["Child", "Ran", "feed", "feed_fresh", "running", "started"]
+__all__ = ["WAIT_S", "Child", "Ran", "feed", "feed_fresh", "running", "started"]
 
 SCRIPT = Path(__file__).with_name("stdio_server.py")
 WAIT_S = 30.0
@@ -158,7 +158,7 @@ def running(**options: Any) -> AbstractContextManager[Child]:
 
 
 @contextmanager
-def started(words: Sequence[str]) -> Iterator[Child]:
+def started(words: Sequence[str], env: Mapping[str, str] | None = None) -> Iterator[Child]:
     """Start a command as a process, which is stopped afterwards with its children."""
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
         # As in a background job of a script; child processes would ignore the signal, too.
@@ -169,6 +169,7 @@ def started(words: Sequence[str]) -> Iterator[Child]:
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         start_new_session=True,
+        env=env,
     )
     child = Child(process)
     try:

@@ -60,14 +60,6 @@ async def test_a_call_that_takes_longer_than_its_message_may_is_answered() -> No
     assert (await opened.whole()).status == 200
 
 
-async def test_who_cancels_a_request_that_is_being_read_has_cancelled_it() -> None:
-    opened = begun(Talker().server.asgi(), CALL[:20])
-    await asyncio.sleep(0)
-    opened.task.cancel()
-    with pytest.raises(asyncio.CancelledError):
-        await opened.task
-
-
 async def test_who_cancels_a_request_of_an_older_client_has_cancelled_it() -> None:
     app = Talker().server.asgi(legacy_sse_path="/sse")
     stream = open_request(app, method="GET", path="/sse")

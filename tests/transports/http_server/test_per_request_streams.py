@@ -295,16 +295,6 @@ async def test_other_requests_go_on_when_one_client_hangs_up() -> None:
         assert (await other.whole()).json["id"] == 2
 
 
-async def test_what_the_http_server_cancels_stays_cancelled() -> None:
-    talker = Talker()
-    async with surfing(talker.server.asgi(), PER_REQUEST) as client:
-        opened = client.post(PEER.call(1, "wait"))
-        await soon(talker.began)
-        opened.task.cancel()
-        await asyncio.wait([opened.task], timeout=WAIT_S)
-        assert opened.task.cancelled()
-
-
 async def test_a_short_request_is_not_watched() -> None:
     talker = Talker()
     async with surfing(talker.server.asgi(), PER_REQUEST) as client:

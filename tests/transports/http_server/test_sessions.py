@@ -185,19 +185,6 @@ async def test_a_client_that_hangs_up_before_its_stream_began_is_asked_elsewhere
         assert await told(listening) == "after"
 
 
-async def test_a_post_that_the_http_server_cancels_leaves_its_handler_running() -> None:
-    talker = Talker()
-    async with surfing(talker.server.asgi(), HANDSHAKE) as client:
-        opened = client.post(OLD.call(1, "wait"))
-        await soon(talker.began)
-        opened.task.cancel()
-        await asyncio.wait([opened.task], timeout=WAIT_S)
-        assert opened.task.cancelled()
-        talker.go_on.set()
-        await soon(talker.ended)
-    assert talker.seen is None
-
-
 # --- the GET streams ---
 
 
