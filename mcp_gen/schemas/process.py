@@ -55,7 +55,7 @@ MAX_REMEMBERED = 1_000
 """Most schemas of which it is remembered that they took too long."""
 
 _COMMAND = ("-P", "-m", "mcp_gen.schemas.worker")
-_PASSED_ON = ("LD_LIBRARY_PATH", "DYLD_LIBRARY_PATH", "PYTHONHOME", "SYSTEMROOT")
+PASSED_ON = ("LD_LIBRARY_PATH", "DYLD_LIBRARY_PATH", "PYTHONHOME", "SYSTEMROOT")
 """Environment variables without which an interpreter may not start."""
 
 
@@ -358,7 +358,7 @@ def _receive(process: subprocess.Popen[bytes]) -> CheckReply:
 
 def _environment() -> dict[str, str]:
     """Return the environment of the worker: where modules are, and what starting needs."""
-    found = {name: os.environ[name] for name in _PASSED_ON if name in os.environ}
+    found = {name: os.environ[name] for name in PASSED_ON if name in os.environ}
     found["PYTHONPATH"] = os.pathsep.join(os.path.abspath(one) for one in sys.path)
     return found
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
+from mcp_gen.core.errors import SchemaNotChecked
 from mcp_gen.schemas.messages import shorten
 from mcp_gen.schemas.vetting import Vetted, vet
 
@@ -33,6 +34,8 @@ MAX_EXPLAINED_WORK = 4_000
 
 UNEXPLAINED = "the value does not fit the schema"
 """Error text where a better one takes too long to find."""
+
+_BROKEN_OFF = frozenset({"BacktrackLimitExceeded", "RegexEngineFailure"})
 
 
 class BadSchema(ValueError):
@@ -176,13 +179,19 @@ def compile_schema(schema: Any, *, linear: bool) -> Validator:
 
 
 def explain(validator: Validator, value: Any) -> Misfit:
-    """Return the first error of a value that is not valid."""
+    """Return the first error of a value that is not valid.
+
+    Raises:
+        SchemaNotChecked: A pattern was not matched to its end.
+    """
     # Loaded already: the schema is compiled.
     import jsonschema_rs
 
     try:
         validator.validate(value)
     except jsonschema_rs.ValidationError as error:
+        if type(error.kind).__name__ in _BROKEN_OFF:
+            raise SchemaNotChecked("a pattern takes too many steps") from None
         return Misfit(shorten(error.message), shorten(_path(error.instance_path)))
     except ValueError:
         pass  # an error cannot hold a value that is nested deeply

@@ -56,7 +56,7 @@ class Vetted(NamedTuple):
 
 
 class _How(IntEnum):
-    """How a subschema applies to the value that its parent applies to."""
+    """Way in which a subschema applies to the value that its parent applies to."""
 
     BRANCH = 0
     """To the same value, one of several: `anyOf`, `allOf`, `if`."""

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
+from mcp_gen.core.errors import SchemaNotChecked
 from mcp_gen.schemas.messages import (
     MAX_REQUEST_BYTES,
     NOTHING,
@@ -67,6 +68,8 @@ class CheckWorker:
                     self._check(request)
                 except BadSchema as error:
                     self._reply(CheckReply("bad_schema", str(error)))
+                except SchemaNotChecked as error:
+                    self._reply(CheckReply("failed", str(error)))
                 except MemoryError:
                     self._compiled.clear()
                     self._reply(CheckReply("failed", TOO_MUCH_MEMORY))
