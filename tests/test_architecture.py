@@ -19,12 +19,13 @@ ROOT = Path(__file__).parents[1]
 
 OURS = ("codegen", "mcp_gen", "mcp_wire")
 LOWER = ("mcp_gen.core", "mcp_wire")
-MIDDLE = ("mcp_gen.session", "mcp_gen.transports", "mcp_gen.auth", *LOWER)
+MIDDLE = ("mcp_gen.schemas", "mcp_gen.session", "mcp_gen.transports", "mcp_gen.auth", *LOWER)
 
 BELOW: Mapping[str, tuple[str, ...]] = {
     "codegen": (),
     "mcp_wire": (),
     "mcp_gen.core": ("mcp_wire",),
+    "mcp_gen.schemas": LOWER,
     "mcp_gen.session": LOWER,
     "mcp_gen.transports": LOWER,
     "mcp_gen.auth": LOWER,

@@ -76,6 +76,9 @@ class Client(CallbackDecorators):
             level.
         keep_alive_s: Seconds between keep-alive pings to the server; None: no pings.
         keep_alive_timeout_s: Seconds that a ping may take; then the connection is closed.
+        schema_timeout_s: Seconds that checking one value by a JSON Schema of a server may take,
+            where the schema or the value is too large or complex to be checked at once. Then the
+            call raises UncheckedResult, and other calls are not affected.
         forward_requests: True prepares the sessions for `Server.mount`: server requests without a
             handler here are forwarded to the client for which the call was made.
 
@@ -106,6 +109,7 @@ class Client(CallbackDecorators):
         log_level: latest.LoggingLevel | None = None,
         keep_alive_s: float | None = None,
         keep_alive_timeout_s: float = 10.0,
+        schema_timeout_s: float = 1.0,
         forward_requests: bool = False,
     ) -> None:
         callbacks = ClientCallbacks(
@@ -116,6 +120,7 @@ class Client(CallbackDecorators):
             experimental=experimental,
             extensions=extensions,
             tasks=tasks,
+            schema_timeout_s=schema_timeout_s,
         )
         if forward_requests:
             # Imported here because most clients relay nothing.
@@ -135,6 +140,7 @@ class Client(CallbackDecorators):
             log_level=log_level,
             keep_alive_s=keep_alive_s,
             keep_alive_timeout_s=keep_alive_timeout_s,
+            schema_timeout_s=schema_timeout_s,
         )
         self._reports = ViolationReporter()
         self.hooks = ClientHooks(self._hooks_changed)

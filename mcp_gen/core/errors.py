@@ -7,6 +7,7 @@ McpGenError
 │   ├── MethodNotFound     a method that this peer does not support
 │   ├── InvalidParams      params of the wrong shape
 │   └── InvalidResult      a result of the wrong shape, or an answer that does not fit its form
+│       └── UncheckedResult  the server's output schema takes too much time or memory to check
 ├── McpError               a JSON-RPC error, received from a peer or to be sent to it
 │   ├── MissingCapability  the client has not declared a capability that a request needs
 │   ├── TaskGone           the server does not know the task, or no longer
@@ -22,6 +23,7 @@ McpGenError
 ├── TaskCancelled          the awaited task was cancelled; it has no result
 ├── InputRefused           an input request of the server was not answered
 ├── LifespanError          a server's lifespan failed to start
+├── SchemaNotChecked       a JSON Schema takes too much time or memory to check
 ├── ProjectionError        a value that another revision cannot represent
 └── UsageError             a call with wrong arguments or at the wrong time; fix the calling code
 """
@@ -50,12 +52,14 @@ __all__ = [
     "ProtocolError",
     "RequestTimeout",
     "ResourceNotFound",
+    "SchemaNotChecked",
     "SessionExpired",
     "SessionLost",
     "TaskCancelled",
     "TaskGone",
     "ToolError",
     "TransportError",
+    "UncheckedResult",
     "UrlElicitation",
     "UrlElicitationRequired",
     "UsageError",
@@ -129,6 +133,13 @@ class InvalidResult(ProtocolError):
     """
 
     code = -32602
+
+
+class UncheckedResult(InvalidResult):
+    """The server's output schema could not be checked: it takes too much time or memory.
+
+    The fault is the server's, not that of the result: nothing is known about the result.
+    """
 
 
 class McpError(McpGenError):
@@ -369,6 +380,14 @@ class InputRefused(McpGenError):
 
 class LifespanError(McpGenError):
     """A server's lifespan failed, so it does not serve. `__cause__` is the original error."""
+
+
+class SchemaNotChecked(McpGenError):
+    """A value was not checked against a JSON Schema: the check took too much time or memory.
+
+    The fault is that of the schema, of its author or of the peer that sent it; the message says
+    which schema, and what is wrong with it.
+    """
 
 
 class ProjectionError(McpGenError):

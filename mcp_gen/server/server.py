@@ -128,6 +128,9 @@ class Server(ToolsApi, ResourcesApi, CompletionsApi, ListsApi):
             A failure is any exception but the errors that are raised for clients: `McpError`,
             `ProtocolError`, `ToolError`, `ResourceNotFound` and `RequestTimeout`. False sends the
             text of a tool's exception in its result; see docs/failures.md.
+        schema_timeout_s: Seconds that checking one value against a user-written JSON Schema may
+            take, where the schema or the value is too large or complex to be checked at once; see
+            `docs/tools.md`. Then the call fails, and other calls are not affected.
         request_state_keys: Secrets of at least 16 bytes that protect the `requestState` of multi
             round-trip requests. The first key seals, every key opens. Processes that serve the
             same clients need the same keys. Without keys, this process makes a random one.
@@ -164,6 +167,7 @@ class Server(ToolsApi, ResourcesApi, CompletionsApi, ListsApi):
         max_progress_per_s: float | None = 100.0,
         peer_limits: PeerLimits = PeerLimits(),  # noqa: B008  # it is frozen
         mask_errors: bool = False,
+        schema_timeout_s: float = 1.0,
         request_state_keys: Sequence[str | bytes] = (),
         request_state_ttl_s: float = 600.0,
         max_rounds: int = 32,
@@ -194,6 +198,7 @@ class Server(ToolsApi, ResourcesApi, CompletionsApi, ListsApi):
                 keep_alive_s=keep_alive_s,
                 keep_alive_timeout_s=keep_alive_timeout_s,
                 max_progress_per_s=max_progress_per_s,
+                schema_timeout_s=schema_timeout_s,
                 peer=peer_limits,
             ),
             mask_errors=mask_errors,

@@ -73,7 +73,10 @@ class CallbackAnswers(ClientHandlers["ClientSession"]):
         if isinstance(answer, Mapping):
             content: dict[str, Any] = {**answer}
             answer = latest.ElicitResult(action="accept", content=content)
-        return _with_defaults(form.requested_schema, _require_elicit_result(answer))
+        timeout_s = self._callbacks.schema_timeout_s
+        return await _with_defaults(
+            form.requested_schema, _require_elicit_result(answer), timeout_s
+        )
 
     async def _elicit_url(self, session: ClientSession, request: Any) -> latest.ElicitResult:
         if self._callbacks.url_elicitation is None:
@@ -153,13 +156,14 @@ def _require_elicit_result(answer: Any) -> latest.ElicitResult:
     raise UsageError(f"elicitation: expected ElicitResult, or the answers as a mapping, got {kind}")
 
 
-def _with_defaults(
-    schema: latest.ElicitationSchema, result: latest.ElicitResult
+async def _with_defaults(
+    schema: latest.ElicitationSchema, result: latest.ElicitResult, timeout_s: float
 ) -> latest.ElicitResult:
     """Return the answer completed with the form's defaults; drop the content unless it is `accept`.
 
     Raises:
         UsageError: The answer does not fit the form.
+        SchemaNotChecked: The form is so large that checking takes too long.
 
     Source: https://modelcontextprotocol.io/specification/2025-11-25/client/elicitation
     """
@@ -174,8 +178,10 @@ def _with_defaults(
     # The validator is loaded with the first form.
     from mcp_gen.client.tools.output_schema import OutputSchema, OutputSchemaError
 
+    checker = OutputSchema(msgspec.to_builtins(schema))
     try:
-        OutputSchema(msgspec.to_builtins(schema)).check(content)
+        if not checker.checked(content):
+            await checker.check_in_worker(content, timeout_s)
     except OutputSchemaError as error:
         raise UsageError(f"elicitation: the answers do not fit the form: {error}") from None
     return latest.ElicitResult(action="accept", content=content)

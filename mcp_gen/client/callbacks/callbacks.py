@@ -65,6 +65,7 @@ class ClientCallbacks:
         extensions: EXTENSION objects, alone or with settings; or a mapping of names to settings
             that are declared only.
         tasks: True if tool calls and answers may run as tasks, where the protocol needs consent.
+        schema_timeout_s: Seconds that checking the answers to one form may take.
 
     Raises:
         UsageError: A root or an extension identifier is invalid.
@@ -80,7 +81,10 @@ class ClientCallbacks:
         experimental: Mapping[str, dict[str, Any]] | None = None,
         extensions: Mapping[str, dict[str, Any]] | Sequence[ExtensionArg] | None = None,
         tasks: bool = False,
+        schema_timeout_s: float = 1.0,
     ) -> None:
+        self.schema_timeout_s = schema_timeout_s
+        """Seconds that checking the answers to one form may take."""
         self.tasks = tasks
         """True if calls and answers may run as tasks where the protocol requires consent."""
         self.sampling = sampling

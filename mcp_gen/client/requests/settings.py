@@ -34,6 +34,7 @@ class ClientSettings(Struct, frozen=True, kw_only=True):
     log_level: latest.LoggingLevel | None = None
     keep_alive_s: float | None = None
     keep_alive_timeout_s: float = 10.0
+    schema_timeout_s: float = 1.0
 
 
 class SessionOptions(NamedTuple):

@@ -67,7 +67,8 @@ class ClientSession(ToolCalls):
         meta: Keys of `_meta` in every request; None: none.
         opening: The server's InitializeResult or DiscoverResult.
         options: Options of the session.
-        report: Called with each protocol violation, unless the validation is `lenient`.
+        report: Called with each protocol violation, unless the validation is `lenient`, and with
+            each output schema that could not be checked.
         make_relay: Creates the relay for `Server.mount`.
         on_created: Called with the control of the session.
     """
@@ -93,7 +94,11 @@ class ClientSession(ToolCalls):
         self._completions = ElicitationCompletions()
         self._recovery = Recovery()
         self._internal = InternalCalls(self, options, self._recovery)
-        self._typed_results = TypedResults(self)
+        self._typed_results = TypedResults(
+            self,
+            schema_timeout_s=settings.schema_timeout_s,
+            report=self._report_schema,
+        )
         self._tasks = TaskCalls(
             self._internal, settings, self._typed_results, declared=options.declares_tasks
         )
@@ -146,6 +151,12 @@ class ClientSession(ToolCalls):
             self._report_server_info()
         if self._incoming.relay is not None:
             self._incoming.relay.session_recreated()
+
+    def _report_schema(self, path: str, what: str) -> None:
+        # Most servers have no such schema.
+        from mcp_gen.core.projection.closed import ClosedViolation
+
+        self._report(self, self._connection, "", ClosedViolation(path, what))
 
     # --- server information ---
 

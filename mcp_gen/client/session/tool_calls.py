@@ -122,6 +122,8 @@ class ToolCalls(RevisionAdapter, ServerCaller):
         Raises:
             ToolError: With `returns`: the tool failed.
             InvalidResult: With `returns`: the content does not fit the output schema or the type.
+            UncheckedResult: With `returns`: checking by the output schema takes too long; see
+                `Client(schema_timeout_s=)`.
             McpError: The server returned an error.
             RequestTimeout: The server did not answer in time.
             SessionLost: The server disconnected.

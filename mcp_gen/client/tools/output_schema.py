@@ -1,20 +1,13 @@
-"""Output schemas from servers: compiled on first use, self-contained, with bounded messages."""
+"""Schemas from servers: vetted and compiled on first use, self-contained, with bounded messages."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-import jsonschema_rs
-
-from mcp_gen.core.errors import ProtocolError
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
+from mcp_gen.core.errors import ProtocolError, SchemaNotChecked
+from mcp_gen.schemas.schema import BadSchema, JsonSchema, Misfit, NeedsWorker
 
 __all__ = ["OutputSchema", "OutputSchemaError"]
-
-MAX_MESSAGE = 250
-"""Maximum number of characters of a message about a value: its keys may be of any length."""
 
 
 class OutputSchemaError(ValueError):
@@ -24,47 +17,59 @@ class OutputSchemaError(ValueError):
 class OutputSchema:
     """A JSON Schema from a server, of dialect 2020-12 or the one that `$schema` names.
 
-    The schema may refer to its own parts, but not to other documents: nothing is fetched.
+    The schema may refer to its own parts, but not to other documents: nothing is fetched. One that
+    could take long to check is checked in a worker process.
 
     Args:
         schema: The schema as plain JSON.
-
-    Raises:
-        ProtocolError: The schema is invalid, or refers to another document.
 
     Source: https://modelcontextprotocol.io/specification/2026-07-28/basic#json-schema-usage
     """
 
     def __init__(self, schema: Any) -> None:
-        try:
-            self._validator = jsonschema_rs.validator_for(
-                schema, retriever=_refuse, mask="the value", ignore_unknown_formats=True
-            )
-        except (jsonschema_rs.ValidationError, jsonschema_rs.ReferencingError, ValueError) as error:
-            said = getattr(error, "message", None) or str(error)
-            raise ProtocolError(f"the server's schema is none: {_short(said)}") from None
+        self._schema = JsonSchema(schema)
 
-    def check(self, value: Any) -> None:
-        """Validate plain JSON against the schema; report the first mismatch.
+    def checked(self, value: Any) -> bool:
+        """Validate plain JSON in this process; return False if `check_in_worker` is needed.
 
         Raises:
             OutputSchemaError: The value does not fit.
+            ProtocolError: The schema is invalid, or refers to another document.
         """
         try:
-            self._validator.validate(value)
-        except jsonschema_rs.ValidationError as error:
-            raise OutputSchemaError(
-                f"{_short(error.message)} - at `{_short(_path(error.instance_path))}`"
-            ) from None
+            self._schema.check(value)
+        except NeedsWorker:
+            return False
+        except Misfit as error:
+            raise OutputSchemaError(error.at()) from None
+        except BadSchema as error:
+            raise _no_schema(error) from None
+        return True
+
+    async def check_in_worker(self, value: Any, timeout_s: float) -> None:
+        """Validate plain JSON in the worker process; report the first mismatch.
+
+        Args:
+            value: Plain JSON.
+            timeout_s: Seconds that the check may take.
+
+        Raises:
+            OutputSchemaError: The value does not fit.
+            ProtocolError: The schema is invalid, or refers to another document.
+            SchemaNotChecked: The check took too long.
+        """
+        # Most clients need no worker.
+        from mcp_gen.schemas.process import check_in_worker
+
+        try:
+            await check_in_worker(self._schema, value, timeout_s)
+        except Misfit as error:
+            raise OutputSchemaError(error.at()) from None
+        except BadSchema as error:
+            raise _no_schema(error) from None
+        except SchemaNotChecked as error:
+            raise SchemaNotChecked(f"{error}{self._schema.because}") from None
 
 
-def _refuse(uri: str) -> Any:
-    raise ValueError(f"{uri} is another document")
-
-
-def _short(text: str) -> str:
-    return text if len(text) <= MAX_MESSAGE else f"{text[:MAX_MESSAGE]}..."
-
-
-def _path(steps: Sequence[str | int]) -> str:
-    return "$" + "".join(f"[{one}]" if isinstance(one, int) else f".{one}" for one in steps)
+def _no_schema(error: BadSchema) -> ProtocolError:
+    return ProtocolError(f"the server's schema is none: {error}")

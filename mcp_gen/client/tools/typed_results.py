@@ -9,9 +9,18 @@ import msgspec
 from msgspec import UNSET
 
 from mcp_gen.client.tools.result_content import text_of
-from mcp_gen.core.errors import InvalidResult, ProtocolError, ToolError, UsageError
+from mcp_gen.core.errors import (
+    InvalidResult,
+    ProtocolError,
+    SchemaNotChecked,
+    ToolError,
+    UncheckedResult,
+    UsageError,
+)
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from mcp_gen.client.requests.session_calls import ClientSessionView
     from mcp_gen.client.tools.output_schema import OutputSchema
     from mcp_wire import common
@@ -25,10 +34,24 @@ _WRAPPED = "result"
 
 
 class TypedResults:
-    """Reads tool results as Python types; keeps the output schemas of the server's tools."""
+    """Reads tool results as Python types; keeps the output schemas of the server's tools.
 
-    def __init__(self, session: ClientSessionView) -> None:
+    Args:
+        session: The session.
+        schema_timeout_s: Seconds that a check in the worker process may take.
+        report: Called with the path of each output schema that could not be checked, and why.
+    """
+
+    def __init__(
+        self,
+        session: ClientSessionView,
+        *,
+        schema_timeout_s: float,
+        report: Callable[[str, str], None],
+    ) -> None:
         self._session = session
+        self._schema_timeout_s = schema_timeout_s
+        self._report = report
         self._tools: dict[str, Any] | None = None
         """The tools by name; None until they are listed, and after a list_changed notification."""
         self._schemas: dict[str, OutputSchema] = {}
@@ -50,6 +73,7 @@ class TypedResults:
         Raises:
             ToolError: The tool failed; the message is the text of the result.
             InvalidResult: There is no data, or it does not fit the output schema or the type.
+            UncheckedResult: The output schema takes too long to check.
             ProtocolError: The call was answered with a result of an extension.
         """
         if not hasattr(result, "is_error"):
@@ -69,6 +93,8 @@ class TypedResults:
         if self._tools is not None:
             try:
                 return await self._check(name, data)
+            except UncheckedResult:
+                raise
             except InvalidResult:
                 # The listed schema may be outdated: list the tools again and recheck.
                 self.forget()
@@ -88,9 +114,15 @@ class TypedResults:
         if schema is None:
             schema = self._schemas[name] = OutputSchema(msgspec.to_builtins(schema_of_tool))
         try:
-            schema.check(data)
+            if not schema.checked(data):
+                await schema.check_in_worker(data, self._schema_timeout_s)
         except OutputSchemaError as error:
             raise InvalidResult(f"{name}: not what the tool promised: {error}") from None
+        except SchemaNotChecked as error:
+            self._report(f"$.tools[{name!r}].outputSchema", str(error))
+            raise UncheckedResult(
+                f"{name}: the result was not checked by the server's output schema: {error}"
+            ) from None
         return True
 
 

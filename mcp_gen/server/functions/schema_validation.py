@@ -1,17 +1,17 @@
-"""User-written JSON Schemas: checked at definition, compiled by jsonschema-rs at first use."""
+"""User-written JSON Schemas: checked and vetted at definition, compiled at first use."""
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Iterator, Mapping
-from functools import cached_property
-from typing import TYPE_CHECKING, Any, cast
+from functools import cached_property, lru_cache
+from typing import Any, cast
 from urllib.parse import unquote, urldefrag, urljoin
 
-from mcp_gen.core.errors import UsageError
+from mcp_gen.core.errors import SchemaNotChecked, UsageError
+from mcp_gen.schemas.schema import BadSchema, JsonSchema, Misfit, NeedsWorker
+from mcp_gen.server.functions.pending_checks import outcome_of
 from mcp_gen.server.functions.pydantic_types import InvalidValue
-
-if TYPE_CHECKING:
-    from jsonschema_rs import Validator
 
 __all__ = ["MAX_DEPTH", "MAX_SUBSCHEMAS", "CompiledSchema"]
 
@@ -19,8 +19,8 @@ MAX_DEPTH = 64
 """Maximum nesting depth of a schema."""
 MAX_SUBSCHEMAS = 10_000
 """Maximum number of subschemas in a schema."""
-MAX_MESSAGE = 250
-"""Maximum characters of a validation message: a value can have members of any name."""
+
+_log = logging.getLogger("mcp_gen.server")
 
 DIALECTS = frozenset(
     {
@@ -83,19 +83,15 @@ class CompiledSchema:
         if not isinstance(schema, dict):
             raise UsageError(f"{what}: expected a dict, got {type(schema).__name__}")
         _SchemaCheck(self, moves=moves and self.schema.get("type") != "object").run()
+        # Vetted now: the log names slow schemas before a call is slow.
+        _ = self._compiled
 
     @cached_property
-    def _validator(self) -> Validator:
-        # Loaded with the first user-written schema.
-        import jsonschema_rs
-
-        try:
-            return jsonschema_rs.validator_for(
-                self.schema, retriever=_refuse, mask="the value", ignore_unknown_formats=True
-            )
-        except (jsonschema_rs.ValidationError, jsonschema_rs.ReferencingError, ValueError) as error:
-            message = getattr(error, "message", None) or str(error)
-            raise UsageError(f"{self.what}: no valid schema: {message}") from None
+    def _compiled(self) -> JsonSchema:
+        made = JsonSchema(self.schema)
+        if made.slow:
+            _warn_once(f"{self.what}: checked in a process of its own, as {made.slow}")
+        return made
 
     def compile(self) -> None:
         """Compile the schema now instead of at first use.
@@ -103,7 +99,10 @@ class CompiledSchema:
         Raises:
             UsageError: The schema is not valid.
         """
-        _ = self._validator
+        try:
+            self._compiled.compile()
+        except BadSchema as error:
+            raise self._no_schema(error) from None
 
     def check(self, value: Any, path: str = "$") -> None:
         """Validate plain JSON against the schema.
@@ -116,35 +115,49 @@ class CompiledSchema:
 
         Raises:
             InvalidValue: The value does not match; the message ends in the path.
+            PendingCheck: The worker has to check the value; see `settled`.
+            SchemaNotChecked: The worker was asked, and the check took too long.
             UsageError: The schema is not valid.
         """
-        validator = self._validator
-        if validator.is_valid(value):
-            return
-        # Loaded with the first user-written schema.
-        import jsonschema_rs
+        try:
+            self._compiled.check(value)
+        except Misfit as error:
+            raise InvalidValue(error.at(path)) from None
+        except NeedsWorker:
+            outcome_of(self, value, path)
+        except BadSchema as error:
+            raise self._no_schema(error) from None
+
+    async def outcome(self, value: Any, path: str, timeout_s: float) -> Exception | None:
+        """Have the worker validate plain JSON; return the error that `check` raises, or None.
+
+        Args:
+            value: Plain JSON.
+            path: JSON path of the value, for the error message.
+            timeout_s: Seconds that the check may take.
+        """
+        # Most servers need no worker.
+        from mcp_gen.schemas.process import check_in_worker
 
         try:
-            validator.validate(value)
-        except jsonschema_rs.ValidationError as error:
-            message, location = (
-                _truncate(error.message),
-                _truncate(_path(path, error.instance_path)),
-            )
-            raise InvalidValue(f"{message} - at `{location}`") from None
+            await check_in_worker(self._compiled, value, timeout_s)
+        except Misfit as error:
+            return InvalidValue(error.at(path))
+        except BadSchema as error:
+            return self._no_schema(error)
+        except SchemaNotChecked as error:
+            text = f"{self.what} was not checked: {error}{self._compiled.because}"
+            _warn_once(text)
+            return SchemaNotChecked(text)
+        return None
+
+    def _no_schema(self, error: BadSchema) -> UsageError:
+        return UsageError(f"{self.what}: no valid schema: {error}")
 
 
-def _refuse(uri: str) -> Any:
-    raise ValueError(f"{uri} is another document")
-
-
-def _truncate(text: str) -> str:
-    return text if len(text) <= MAX_MESSAGE else f"{text[:MAX_MESSAGE]}..."
-
-
-def _path(root: str, steps: list[str | int]) -> str:
-    subschema = (f"[{step}]" if isinstance(step, int) else f".{step}" for step in steps)
-    return root + "".join(subschema)
+@lru_cache(maxsize=1_000)
+def _warn_once(text: str) -> None:
+    _log.warning("%s", text)
 
 
 class _SchemaCheck:

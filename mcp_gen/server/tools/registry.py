@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Iterator, Mapping
+from functools import partial
 from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar, cast
 
 import msgspec
@@ -11,9 +12,16 @@ from msgspec import UNSET, Raw
 
 import mcp_wire
 from mcp_gen.core.error_groups import describe, primary_error
-from mcp_gen.core.errors import InvalidParams, McpError, ToolError, UsageError
+from mcp_gen.core.errors import (
+    InvalidParams,
+    McpError,
+    SchemaNotChecked,
+    ToolError,
+    UsageError,
+)
 from mcp_gen.server.content.results import error_result
 from mcp_gen.server.context.context import masks_errors, origin_of
+from mcp_gen.server.functions.pending_checks import PendingCheck
 from mcp_gen.server.functions.suggestions import suggest
 from mcp_gen.server.listing.listing import Listing
 from mcp_gen.server.tools.function_tool import FunctionTool
@@ -152,8 +160,14 @@ class ToolRegistry:
         if tool is None:
             raise InvalidParams(f"unknown tool: {params.name}")
         given: Any = params.arguments
+        sent = None if given is UNSET or given == _NULL else given
         try:
-            arguments = tool.decode(None if given is UNSET or given == _NULL else given)
+            try:
+                arguments = tool.decode(sent)
+            except PendingCheck as check:
+                arguments = await check.settle(ctx, partial(tool.decode, sent))
+        except SchemaNotChecked as error:
+            return error_result(str(error))
         except (msgspec.DecodeError, UnicodeDecodeError) as error:
             return _invalid_arguments(ctx, tool, given, error)
         try:
@@ -162,7 +176,11 @@ class ToolRegistry:
                 ctx.allow(made)
             for_hooks = self.for_hooks
             revision = mcp_wire.LATEST if for_hooks else origin_of(ctx).profile.revision
-            result: common.CallToolResult = tool.output.encoders[revision, for_hooks](made)
+            encode = tool.output.encoders[revision, for_hooks]
+            try:
+                result: common.CallToolResult = encode(made)
+            except PendingCheck as check:
+                result = await check.settle(ctx, partial(encode, made))
             return result
         except McpError:
             raise

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Awaitable, Callable, Mapping
+from functools import partial
 from typing import TYPE_CHECKING, Any, cast
 
 import msgspec
@@ -12,6 +13,7 @@ from msgspec import Raw
 from mcp_gen.core.finite import check_meta
 from mcp_gen.server.content.results import at_newest, is_alternative_result, is_result
 from mcp_gen.server.context.options import AnyTool
+from mcp_gen.server.functions.pending_checks import settled
 from mcp_gen.server.tools.tool import InvalidArguments, ServerTool, check_icons, validate_ui
 from mcp_gen.server.transforms.argument import Argument
 from mcp_gen.server.transforms.arguments import ArgumentMapping
@@ -175,7 +177,7 @@ class TransformedTool(ServerTool):
             for name, make in self._factories.items():
                 value = make(ctx)
                 mapping.put(arguments, name, await value if inspect.isawaitable(value) else value)
-            arguments = mapping.decoded(arguments)
+            arguments = await settled(ctx, partial(mapping.decoded, arguments))
         try:
             made: Any = await self.origin.call(ctx, arguments)
         except InvalidArguments as error:

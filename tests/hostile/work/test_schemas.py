@@ -1,0 +1,154 @@
+"""Hostile JSON Schemas stop neither a client nor a server: other calls are answered meanwhile."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import AsyncGenerator, Awaitable
+from contextlib import asynccontextmanager
+from typing import Any
+
+import pytest
+
+from mcp_gen import (
+    Client,
+    Context,
+    InvalidResult,
+    McpError,
+    ProtocolError,
+    Server,
+    UncheckedResult,
+    UsageError,
+)
+from mcp_wire import latest
+from tests.client.scripted import CannedServer
+from tests.hostile.work.hostile_schemas import (
+    BAD,
+    FITS,
+    GIVEN_UP,
+    HOSTILE,
+    MISFITS,
+    HostileSchema,
+)
+from tests.support.frames import PER_REQUEST
+
+DEADLINE_S = 0.3
+WAIT_S = 10.0
+"""Bound of each wait: the deadline, starts of a worker on a busy machine, and more."""
+MOST_FELT_S = 0.5
+"""Most that another client may feel: without a worker it is as long as the explosion."""
+
+each_hostile = pytest.mark.parametrize("hostile", HOSTILE, ids=lambda one: one.name)
+
+
+class Bystander:
+    """A client that calls another server of this process all the while."""
+
+    def __init__(self) -> None:
+        self.slowest_s = 0.0
+        self.called = asyncio.Event()
+
+    async def run(self) -> None:
+        """Call, until cancelled."""
+        server = Server("other")
+
+        @server.tool
+        async def add(a: int, b: int) -> int:
+            return a + b
+
+        async with Client("bystander") as client:
+            session = await client.connect(server)
+            while True:
+                began = time.perf_counter()
+                await session.call_tool("add", {"a": 1, "b": 2})
+                self.slowest_s = max(self.slowest_s, time.perf_counter() - began)
+                self.called.set()
+                await asyncio.sleep(0.001)
+
+
+@asynccontextmanager
+async def bystander() -> AsyncGenerator[Bystander]:
+    """Have another client call meanwhile; at the end it must have felt nothing."""
+    other = Bystander()
+    calling = asyncio.get_running_loop().create_task(other.run())
+    try:
+        async with asyncio.timeout(WAIT_S):
+            await other.called.wait()
+        yield other
+    finally:
+        calling.cancel()
+        await asyncio.gather(calling, return_exceptions=True)
+    assert other.slowest_s < MOST_FELT_S
+
+
+async def outcome_of(call: Awaitable[Any]) -> str:
+    """Return the outcome of a call with `returns=`."""
+    try:
+        async with asyncio.timeout(WAIT_S):
+            await call
+    except UncheckedResult:
+        return GIVEN_UP
+    except InvalidResult:
+        return MISFITS
+    except ProtocolError as error:
+        return BAD if "the server's schema is none" in str(error) else str(error)
+    return FITS
+
+
+@each_hostile
+async def test_a_client_checks_a_result_by_a_hostile_schema(hostile: HostileSchema) -> None:
+    tool = {"name": "t", "inputSchema": {"type": "object"}, "outputSchema": hostile.schema}
+    server = CannedServer(PER_REQUEST)
+    listed = {"tools": [tool], "ttlMs": 0, "cacheScope": "private"}
+    server.on("tools/list", server.complete(listed))
+    result: dict[str, Any] = {"content": [], "structuredContent": hostile.value}
+    server.on("tools/call", server.complete(result))
+    async with Client("test", schema_timeout_s=DEADLINE_S) as client, bystander():
+        session = await client.connect(server)
+        outcome = await outcome_of(session.call_tool("t", returns=dict[str, Any]))
+    assert outcome in hostile.outcomes
+
+
+def offering(**schemas: Any) -> Server:
+    """Return a server with a tool of these schemas, which returns its arguments.
+
+    Raises:
+        UsageError: A schema is refused.
+    """
+    server = Server("hostile", schema_timeout_s=DEADLINE_S)
+
+    async def echo(ctx: Context, arguments: dict[str, Any]) -> Any:
+        return arguments
+
+    described: dict[str, Any] = {"input_schema": {"type": "object"}, **schemas}
+    server.add_tool(latest.Tool(name="t", **described), echo)
+    return server
+
+
+async def called(server: Server, arguments: Any) -> str:
+    """Return the outcome of a call of the tool."""
+    async with Client("test") as client, bystander():
+        session = await client.connect(server)
+        async with asyncio.timeout(WAIT_S):
+            try:
+                result = await session.call_tool("t", arguments)
+            except McpError as error:
+                # An input schema that is none is an internal error.
+                return BAD if error.code == ProtocolError.code else str(error)
+    if not result.is_error:
+        return FITS
+    text: Any = result.content[0]
+    if "was not checked" in text.text:
+        return GIVEN_UP
+    return BAD if "no valid schema" in text.text else MISFITS
+
+
+@pytest.mark.unchecked("some schemas are none")
+@each_hostile
+@pytest.mark.parametrize("role", ["input_schema", "output_schema"])
+async def test_a_server_checks_by_a_hostile_schema(hostile: HostileSchema, role: str) -> None:
+    try:
+        server = offering(**{role: hostile.schema})
+    except UsageError:
+        return  # refused at registration: by its size, or as it is no schema
+    assert await called(server, hostile.value) in hostile.outcomes

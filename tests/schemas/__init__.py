@@ -1,0 +1,1 @@
+"""Tests of `mcp_gen.schemas`: vetting, and the worker process."""
