@@ -100,7 +100,7 @@ class SchemaWorker:
         self._started_s = 0.0
         """Seconds that the starts of workers took: no check is late for them."""
         self._late: OrderedDict[str, int] = OrderedDict()
-        """How often each schema took too long, by its key."""
+        """Number of times that each schema took too long, by its key."""
         self._thread: threading.Thread | None = None
         self._process: subprocess.Popen[bytes] | None = None
         self._closed = False

@@ -27,7 +27,7 @@ MB = 2**20
 
 @dataclass
 class Outcome:
-    """How a server answered its attacker."""
+    """Answers of a server to its attacker."""
 
     answers: dict[str, int] = field(default_factory=dict[str, int])
     """Number of answers, by HTTP status and JSON-RPC error code."""

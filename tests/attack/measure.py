@@ -1,4 +1,4 @@
-"""What one client feels: its calls, one after the other, each with its time."""
+"""Calls of one client, one after the other, each with its time."""
 
 from __future__ import annotations
 

@@ -22,7 +22,7 @@ P99_MS = 20.0
 
 
 _OURS = re.compile(r"Traceback|never awaited|Task exception|Task was destroyed")
-"""What no log must say, whatever a peer sends."""
+"""Pattern of the log lines that no peer may cause."""
 
 
 @dataclass

@@ -1,4 +1,4 @@
-"""What `nox -s attack` reports, and that it finds a server and a client that stand still."""
+"""Tests of `nox -s attack`: its report, and that it finds servers and clients that stand still."""
 
 from __future__ import annotations
 

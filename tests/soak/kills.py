@@ -91,7 +91,7 @@ class Report:
 
 @dataclass(frozen=True)
 class Figures:
-    """What this process holds."""
+    """Tasks, files and threads of this process."""
 
     tasks: int
     files: int

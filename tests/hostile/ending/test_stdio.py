@@ -37,7 +37,7 @@ CALLED = {
     "wait": "waiting",
     "work": "working",
 }
-"""What tools of the program say when they begin."""
+"""Lines of the program's tools when they begin."""
 
 
 def begin(child: Child, speaker: Speaker, tool: str, says: str) -> None:
