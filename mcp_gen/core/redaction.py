@@ -11,6 +11,7 @@ __all__ = [
     "command_secrets",
     "hide",
     "shown_command",
+    "shown_id",
     "shown_names",
     "shown_url",
     "url_secrets",
@@ -60,6 +61,11 @@ def shown_command(words: Sequence[str]) -> str:
     """Return the program of a command in backticks, and the number of its arguments."""
     program, count = f"`{words[0]}`" if words else "``", len(words) - 1
     return f"{program} ({count} argument{'s' * (count > 1)})" if count > 0 else program
+
+
+def shown_id(id: str) -> str:
+    """Return the beginning of a session id: enough to find it, too little to use the session."""
+    return f"{id[:8]}..."
 
 
 def shown_names(values: Iterable[str]) -> str:

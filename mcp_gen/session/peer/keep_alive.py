@@ -7,6 +7,7 @@ import logging
 from typing import TYPE_CHECKING
 
 from mcp_gen.core.errors import McpGenError, RequestTimeout, TransportError
+from mcp_gen.core.redaction import shown_id
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -45,10 +46,10 @@ async def keep_alive(
         try:
             await session.client.ping(timeout_s=timeout_s)
         except RequestTimeout:
-            _log.warning("session %s: the client is silent, so it is ended", session.id)
+            _log.warning("session %s: the client is silent, so it is ended", shown_id(session.id))
             session.end()
             return
         except TransportError:
             return
         except McpGenError as error:
-            _log.debug("session %s: a strange answer, but one: %s", session.id, error)
+            _log.debug("session %s: a strange answer, but one: %s", shown_id(session.id), error)

@@ -370,13 +370,13 @@ async def test_the_session_of_a_silent_client_is_ended(
     revision: str, caplog: pytest.LogCaptureFixture
 ) -> None:
     server = Server("alive", keep_alive_s=SHORT_S, keep_alive_timeout_s=SHORT_S)
-    closed = asyncio.Event()
-    server.hooks.session_closed(lambda session: closed.set())
+    closed: asyncio.Future[str] = asyncio.get_running_loop().create_future()
+    server.hooks.session_closed(lambda session: closed.set_result(session.id))
     async with talking(server, revision) as client:
         assert (await asked(client))["method"] == "ping"
-        await asyncio.wait_for(closed.wait(), WAIT_S)
+        id = await asyncio.wait_for(closed, WAIT_S)
         assert server.sessions() == []
-    assert "the client is silent" in caplog.text
+    assert f"session {id[:8]}...: the client is silent" in caplog.text
 
 
 @with_sessions
