@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+from collections import deque
 from collections.abc import Awaitable, Callable, Coroutine
 from typing import TYPE_CHECKING, Any, TypeAlias
 
@@ -14,6 +15,11 @@ __all__ = ["Outbox"]
 
 TELL_TIMEOUT_S = 30.0
 """Seconds that the server gets to accept a message that has no response."""
+
+ANSWERS_AT_ONCE = 16
+"""Answers to requests of the server that are sent at the same time."""
+MOST_ANSWERS = 1_000
+"""Answers that may wait for those; a server that does not take them loses the others."""
 
 Post: TypeAlias = "Callable[[bytes, Lines], Awaitable[None]]"
 """POSTs a message that has no response; its errors are logged."""
@@ -31,7 +37,10 @@ class Outbox:
     def __init__(self, post: Post) -> None:
         self._post = post
         self._tasks: set[asyncio.Task[None]] = set()
-        self._queue: list[tuple[bytes, Lines]] = []
+        self._queue: deque[tuple[bytes, Lines]] = deque()
+        self._answers: deque[bytes] = deque()
+        self._answering = 0
+        self._is_behind = False
         self._sender: asyncio.Task[None] | None = None
 
     def begin(self, work: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
@@ -48,8 +57,21 @@ class Outbox:
             self._sender = self.begin(self._send_all())
 
     def send(self, message: bytes) -> None:
-        """Send a message at once."""
-        self.begin(self._send(message, ()))
+        """Send the answer to a request of the server, without a fixed order.
+
+        A server may ask as much as it likes: few answers are sent at the same time, so that other
+        connections of this client are not held up.
+        """
+        if self._answering < ANSWERS_AT_ONCE:
+            self._answering += 1
+            self.begin(self._send_answers(message))
+        elif len(self._answers) < MOST_ANSWERS:
+            self._answers.append(message)
+        elif not self._is_behind:
+            self._is_behind = True
+            _log.warning(
+                "the server asks more than it takes answers: those beyond %d are lost", MOST_ANSWERS
+            )
 
     async def drain(self) -> None:
         """Wait until all queued messages have arrived."""
@@ -66,7 +88,16 @@ class Outbox:
 
     async def _send_all(self) -> None:
         while self._queue:
-            await self._send(*self._queue.pop(0))
+            await self._send(*self._queue.popleft())
+
+    async def _send_answers(self, message: bytes) -> None:
+        try:
+            await self._send(message, ())
+            while self._answers:
+                await self._send(self._answers.popleft(), ())
+            self._is_behind = False
+        finally:
+            self._answering -= 1
 
     async def _send(self, message: bytes, headers: Lines) -> None:
         try:

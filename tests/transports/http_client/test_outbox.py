@@ -7,7 +7,7 @@ import asyncio
 import pytest
 
 from mcp_gen.core.transport.protocols import Lines
-from mcp_gen.transports.http_client.outbox import Outbox
+from mcp_gen.transports.http_client.outbox import ANSWERS_AT_ONCE, MOST_ANSWERS, Outbox
 from tests.support.peers.raw import WAIT_S
 from tests.support.peers.talker import soon
 
@@ -70,3 +70,71 @@ async def test_what_is_queued_behind_an_open_post_is_not_sent_when_the_outbox_en
 
 async def test_an_outbox_with_nothing_to_send_ends_at_once() -> None:
     await end(Outbox(Posts()))
+
+
+# --- answers to a server that asks much ---
+
+
+class SlowPosts:
+    """POSTs that a server takes when it is told to."""
+
+    def __init__(self) -> None:
+        self.open = 0
+        self.most_open = 0
+        self.taken: list[bytes] = []
+        self.go_on = asyncio.Event()
+        self._took = asyncio.Event()
+
+    async def __call__(self, message: bytes, headers: Lines) -> None:
+        self.open += 1
+        self.most_open = max(self.most_open, self.open)
+        await self.go_on.wait()
+        self.open -= 1
+        self.taken.append(message)
+        self._took.set()
+
+    async def took(self, count: int) -> None:
+        """Let the server take messages until it has this many."""
+        await asyncio.sleep(0)
+        self.go_on.set()
+        async with asyncio.timeout(WAIT_S):
+            while len(self.taken) < count:
+                self._took.clear()
+                await self._took.wait()
+
+
+async def test_few_answers_are_sent_at_the_same_time_and_all_arrive() -> None:
+    posts = SlowPosts()
+    outbox = Outbox(posts)
+    answers = [b"%d" % number for number in range(3 * ANSWERS_AT_ONCE)]
+    for answer in answers:
+        outbox.send(answer)
+    await posts.took(len(answers))
+    assert sorted(posts.taken) == sorted(answers)
+    assert posts.most_open == ANSWERS_AT_ONCE
+    await end(outbox)
+
+
+async def test_an_answer_is_sent_at_once_after_those_before_have_arrived() -> None:
+    posts = SlowPosts()
+    outbox = Outbox(posts)
+    for number in range(1, 2 * ANSWERS_AT_ONCE):
+        outbox.send(b"%d" % number)
+        await posts.took(number)
+    assert posts.most_open == 1
+    await end(outbox)
+
+
+@pytest.mark.parametrize(("beyond", "warnings"), [(0, []), (1, ["WARNING"]), (500, ["WARNING"])])
+async def test_a_server_that_takes_no_answers_loses_those_beyond_the_limit_and_is_named_once(
+    beyond: int, warnings: list[str], caplog: pytest.LogCaptureFixture
+) -> None:
+    posts = SlowPosts()
+    outbox = Outbox(posts)
+    most = ANSWERS_AT_ONCE + MOST_ANSWERS
+    for number in range(most + beyond):
+        outbox.send(b"%d" % number)
+    await posts.took(most)
+    await end(outbox)
+    assert len(posts.taken) == most
+    assert [record.levelname for record in caplog.records] == warnings
