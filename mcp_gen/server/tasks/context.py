@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, cast
 
-from mcp_gen.server.context.context import Context, origin_of, runtime_of
+from mcp_gen.server.context.context import Context, origin_of, outer_of, runtime_of, set_outer
 from mcp_gen.server.input_requests.run import run_with_rounds
 
 if TYPE_CHECKING:
@@ -21,7 +21,9 @@ def task_context(ctx: Context, task: RunningTask, channel: Any) -> Context:
     origin = origin_of(ctx).for_another_request()
     origin.channel = channel
     origin.headers = origin_of(ctx).headers
-    return Context(ctx.server, ctx.request_id, origin, ctx.meta, task=task)
+    made = Context(ctx.server, ctx.request_id, origin, ctx.meta, task=task)
+    set_outer(made, outer_of(ctx))
+    return made
 
 
 def task_coroutine(task_ctx: Context, params: Any, tools: ToolRegistry) -> Coroutine[Any, Any, Any]:
