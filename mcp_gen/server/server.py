@@ -628,8 +628,11 @@ class Server(ToolsApi, ResourcesApi, CompletionsApi, ListsApi):
     def sending_middleware(self, middleware: M) -> M:
         """Add a middleware around every message to clients; usable as a decorator.
 
-        It wraps requests and notifications. It does not wrap the cancellation of a request that
-        was sent, so that a cancelled handler need not wait.
+        It wraps requests and notifications, also those of `ctx.elicit`, `ctx.sample` and
+        `ctx.list_roots` until 2025-11-25; later these are parts of results, which `middleware`
+        wraps. It also wraps what servers of this process send that are mounted here, after their
+        own. It does not wrap the cancellation of a request that was sent, so that a cancelled
+        handler need not wait.
 
         Args:
             middleware: Async function like that of `middleware`. `ctx` is the Context of the

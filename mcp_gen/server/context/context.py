@@ -16,6 +16,7 @@ from mcp_gen.server.context.server_view import ServerView
 from mcp_gen.server.context.services import RoundsView, TaskHandle, ToolTasks
 from mcp_gen.server.context.threads import ThreadBridge
 from mcp_gen.session.messages.gather import gather_all
+from mcp_gen.session.messages.sender import SendingLayer
 from mcp_gen.session.peer.session import RequestOrigin, client_at
 
 if TYPE_CHECKING:
@@ -33,15 +34,16 @@ __all__ = [
     "Context",
     "input_params_of",
     "last_progress_of",
-    "masked_outside_of",
     "masks_errors",
     "origin_of",
+    "outer_layers",
+    "outer_of",
     "progress_limiter_of",
     "rounds_of",
     "runtime_of",
     "set_input_params",
     "set_last_progress",
-    "set_masked_outside",
+    "set_outer",
     "set_progress_limiter",
     "set_rounds",
     "set_thread_bridge",
@@ -97,8 +99,8 @@ class Context(Struct, eq=False):
     """Task that the handler runs as; None if the request is answered with its result."""
     _tool_tasks: ToolTasks[Context] | None = None
     """Task manager of the outermost server, where the server of the request is mounted."""
-    _masked_outside: bool = False
-    """True if a server that the server of the request is mounted in masks errors."""
+    _outer: Context | None = None
+    """Context of the same request in the server that this one is mounted in."""
 
     # --- the request ---
 
@@ -154,7 +156,8 @@ class Context(Struct, eq=False):
         Its calls raise UsageError where the revision has no such message. Prefer `elicit`, `sample`
         and `list_roots`, which work at every revision.
         """
-        return client_at(self.profile, self._origin.channel, runtime_of(self).kernel, self)
+        kernel, channel = runtime_of(self).kernel, self._origin.channel
+        return client_at(self.profile, channel, kernel, self, outer_layers(self))
 
     @property
     def lifespan(self) -> Any:
@@ -579,12 +582,26 @@ set_tool_tasks: Callable[[Context, ToolTasks[Context] | None], None] = _fields[
     "_tool_tasks"
 ].__set__
 """Set the task manager of the outermost server."""
-set_masked_outside: Callable[[Context, bool], None] = _fields["_masked_outside"].__set__
-"""Set whether a server that the server of the request is mounted in masks errors."""
-masked_outside_of: Callable[[Context], bool] = attrgetter("_masked_outside")
-"""Return True if a server that the server of the request is mounted in masks errors."""
+outer_of: Callable[[Context], Context | None] = attrgetter("_outer")
+"""Return the context in the server that the server of the request is mounted in, if it is."""
+set_outer: Callable[[Context, Context | None], None] = _fields["_outer"].__set__
+"""Set the context in the server that the server of the request is mounted in."""
+
+
+def outer_layers(ctx: Context) -> Sequence[SendingLayer]:
+    """Return the hooks and middleware that further servers run around what a request sends.
+
+    These are the servers that the server of the request is mounted in, the innermost first.
+    """
+    outer = outer_of(ctx)
+    if outer is None:
+        return ()
+    kernel = runtime_of(outer).kernel
+    layer = SendingLayer(kernel.hooks.outbound, kernel.outbound_middleware, outer)
+    return (layer, *outer_layers(outer))
 
 
 def masks_errors(ctx: Context) -> bool:
     """Return True if failures of the request are masked, here or by an outer server."""
-    return runtime_of(ctx).kernel.mask_errors or masked_outside_of(ctx)
+    outer = outer_of(ctx)
+    return runtime_of(ctx).kernel.mask_errors or (outer is not None and masks_errors(outer))

@@ -13,13 +13,17 @@ from msgspec.structs import replace
 import mcp_wire
 from mcp_gen.core.errors import InvalidResult, McpError, UrlElicitation, UrlElicitationRequired
 from mcp_gen.core.projection.project import restate
-from mcp_gen.server.context.context import origin_of, runtime_of, set_input_params
+from mcp_gen.server.context.context import (
+    origin_of,
+    outer_layers,
+    runtime_of,
+    set_input_params,
+)
 from mcp_gen.server.input_requests.capabilities import require_capability, require_url_elicitation
 from mcp_gen.server.input_requests.rounds import InputKind, InputRequest, Rounds, input_requests_in
 from mcp_gen.server.input_requests.validation import check_url_elicitation
 from mcp_gen.session.messages.gather import gather_all
-from mcp_gen.session.messages.sender import RequestSender
-from mcp_gen.session.peer.session import SessionClient
+from mcp_gen.session.peer.session import SessionClient, sender_for
 from mcp_wire.latest import ElicitRequestURLParams, InputRequiredResult
 
 if TYPE_CHECKING:
@@ -74,10 +78,8 @@ class ServerRequestRounds(Rounds):
 
     async def _send(self, request: InputRequest, timeout_s: float | None) -> Any:
         ctx, params = self.ctx, request.params
-        newest = mcp_wire.profile(mcp_wire.LATEST)
-        sender = RequestSender(
-            origin_of(ctx).channel, newest, ctx.server.hooks.outbound, ctx, peer="client"
-        )
+        newest, kernel = mcp_wire.profile(mcp_wire.LATEST), runtime_of(ctx).kernel
+        sender = sender_for(newest, origin_of(ctx).channel, kernel, ctx, outer_layers(ctx))
         if isinstance(params, ElicitRequestURLParams):
             elicitation = UrlElicitation(params.message, params.url, request.elicitation_id)
             fields: dict[str, Any] = {"params": self._elicit_url(elicitation)}
@@ -91,7 +93,7 @@ class ServerRequestRounds(Rounds):
         if request.as_task:
             sent = self._as_task(request, fields, timeout_s)
         else:
-            client = SessionClient(ctx.profile, sender, runtime_of(ctx).kernel.extensions)
+            client = SessionClient(ctx.profile, sender, kernel.extensions)
             call = getattr(client, request.kind)
             sent = asyncio.ensure_future(call(**fields, timeout_s=timeout_s))
         self._unanswered.add(sent)

@@ -14,7 +14,7 @@ import msgspec
 
 import mcp_wire
 from mcp_gen.core.errors import McpGenError, RequestTimeout
-from mcp_gen.server.context.context import origin_of, runtime_of
+from mcp_gen.server.context.context import origin_of, outer_layers, runtime_of
 from mcp_gen.server.input_requests.capabilities import declared
 from mcp_gen.server.input_requests.rounds import InputKind
 from mcp_gen.session.messages.sender import RequestSender
@@ -115,8 +115,16 @@ class _TaskAwareSender(RequestSender):
     """Sender that also accepts a CreateTaskResult as the response."""
 
     def __init__(self, ctx: Context) -> None:
-        hooks = ctx.server.hooks.outbound
-        super().__init__(origin_of(ctx).channel, ctx.profile, hooks, ctx, peer="client")
+        kernel = runtime_of(ctx).kernel
+        super().__init__(
+            origin_of(ctx).channel,
+            ctx.profile,
+            kernel.hooks.outbound,
+            ctx,
+            middleware=kernel.outbound_middleware,
+            outer=outer_layers(ctx),
+            peer="client",
+        )
         self._create_task_type: Any = mcp_wire.types(ctx.revision).CreateTaskResult
 
     def _read(self, method: Method[Any, R], raw: Raw) -> R:

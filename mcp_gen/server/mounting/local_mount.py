@@ -9,13 +9,7 @@ from typing import TYPE_CHECKING, Any
 import mcp_wire
 from mcp_gen.core.errors import McpError, MethodNotFound
 from mcp_gen.core.projection.project import restate
-from mcp_gen.server.context.context import (
-    masked_outside_of,
-    origin_of,
-    set_masked_outside,
-    set_tool_tasks,
-    tool_tasks_of,
-)
+from mcp_gen.server.context.context import origin_of, set_outer, set_tool_tasks, tool_tasks_of
 from mcp_gen.server.mounting.kinds import KINDS, FeatureKind, row
 from mcp_gen.server.mounting.lookup import peek
 from mcp_gen.server.mounting.merged_lists import ItemNumbers, is_cacheable, items_of, names_of
@@ -89,8 +83,7 @@ class LocalMount(Mount):
         """Return the context of the same request in the mounted server."""
         inner = self.server.runtime.kernel.context(ctx.request_id, origin_of(ctx), ctx.meta)
         set_tool_tasks(inner, tool_tasks_of(ctx) or self.outer.runtime.tasks.manager)
-        if self.outer.runtime.kernel.mask_errors or masked_outside_of(ctx):
-            set_masked_outside(inner, True)
+        set_outer(inner, ctx)
         return inner
 
     # --- notifications of the mounted server ---

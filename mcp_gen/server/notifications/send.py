@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from msgspec import UNSET
 
-from mcp_gen.server.context.context import origin_of, runtime_of
+from mcp_gen.server.context.context import origin_of, outer_layers, outer_of, runtime_of
 from mcp_gen.session.peer.session import sender_for
 
 if TYPE_CHECKING:
@@ -33,18 +33,23 @@ async def send_notification(ctx: Context, method: Method[P, None], params: P) ->
     channel = origin_of(ctx).channel
     if is_wrapped(ctx, method):
         open_channel: Any = _OpenRequestChannel(channel, ctx.request_id)
-        await sender_for(ctx.profile, open_channel, runtime_of(ctx).kernel, ctx).notify(
-            method, params
-        )
+        kernel, outer = runtime_of(ctx).kernel, outer_layers(ctx)
+        sender = sender_for(ctx.profile, open_channel, kernel, ctx, outer)
+        await sender.notify(method, params)
     elif channel.answers(ctx.request_id):
         channel.notify(method, params)
     await channel.drain()
 
 
 def is_wrapped(ctx: Context, method: Method[Any, None]) -> bool:
-    """Return True if hooks or middleware wrap this notification."""
-    kernel = runtime_of(ctx).kernel
-    return bool(kernel.outbound_middleware or kernel.hooks.outbound.notices.get(method.name))
+    """Return True if hooks or middleware wrap this notification, also those of outer servers."""
+    within: Context | None = ctx
+    while within is not None:
+        kernel = runtime_of(within).kernel
+        if kernel.outbound_middleware or kernel.hooks.outbound.notices.get(method.name):
+            return True
+        within = outer_of(within)
+    return False
 
 
 class _OpenRequestChannel:

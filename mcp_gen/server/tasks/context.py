@@ -4,13 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, cast
 
-from mcp_gen.server.context.context import (
-    Context,
-    masks_errors,
-    origin_of,
-    runtime_of,
-    set_masked_outside,
-)
+from mcp_gen.server.context.context import Context, origin_of, outer_of, runtime_of, set_outer
 from mcp_gen.server.input_requests.run import run_with_rounds
 
 if TYPE_CHECKING:
@@ -28,7 +22,7 @@ def task_context(ctx: Context, task: RunningTask, channel: Any) -> Context:
     origin.channel = channel
     origin.headers = origin_of(ctx).headers
     made = Context(ctx.server, ctx.request_id, origin, ctx.meta, task=task)
-    set_masked_outside(made, masks_errors(ctx))
+    set_outer(made, outer_of(ctx))
     return made
 
 

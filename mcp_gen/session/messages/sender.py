@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from mcp_wire.peer_calls import OnProgress
     from mcp_wire.profile import Profile
 
-__all__ = ["DEFAULT_TIMEOUT_S", "RequestSender", "RevisionAdapter", "is_plain"]
+__all__ = ["DEFAULT_TIMEOUT_S", "RequestSender", "RevisionAdapter", "SendingLayer", "is_plain"]
 
 P = TypeVar("P")
 R = TypeVar("R")
@@ -174,6 +174,17 @@ def _parameters(call: Callable[..., Any]) -> dict[str, inspect.Parameter]:
     return dict(parameters)
 
 
+class SendingLayer(NamedTuple):
+    """What one server runs around the messages to a client."""
+
+    outbound: HookSet
+    """Hooks around outgoing messages."""
+    middleware: Sequence[Middleware]
+    """Middleware around outgoing messages, outermost first."""
+    context: Any
+    """Context that hooks and middleware get."""
+
+
 class RequestSender:
     """Sends the messages of the generated calls to the peer and decodes its results.
 
@@ -186,6 +197,7 @@ class RequestSender:
         outbound: Hooks around outgoing messages.
         context: Context that hooks and middleware get.
         middleware: Middleware around outgoing messages, outermost first.
+        outer: The same of further servers that messages pass on their way, in this order.
         peer: The peer's role in error texts.
         rows: Method rows of extensions, which decode results in place of the profile's rows.
     """
@@ -198,6 +210,7 @@ class RequestSender:
         context: Any = None,
         *,
         middleware: Sequence[Middleware] = (),
+        outer: Sequence[SendingLayer] = (),
         peer: str = "server",
         rows: Mapping[str, Method[Any, Any]] | None = None,
     ) -> None:
@@ -209,6 +222,7 @@ class RequestSender:
         """Result types that extensions add, by method."""
         self._outbound = outbound
         self._middleware = middleware
+        self._outer = outer
         self._peer = peer
         self._check_result: Callable[[Method[Any, Any], msgspec.Raw], None] | None = None
         """Called with each decoded result as it came; None for no further checks."""
@@ -240,19 +254,23 @@ class RequestSender:
         """
 
         point = self._outbound.points.get(method.name)
-        if not point and not self._middleware:
+        if not point and not self._middleware and not self._outer:
             return await self._exchange(method, params, timeout_s, progress)
 
         async def send(context: Any, params: P) -> R:
             return await self._exchange(method, params, timeout_s, progress)
 
+        row = self._read_as.get(method.name, method)
         call: Inner = send
-        if point:
-            call = _between(point, send, self._read_as.get(method.name, method))
-        if self._middleware:
-            call = wrap(self._middleware, method.name, call, answered=True)
+        for layer in reversed(self._outer):
+            call = _in_context(layer.context, _around_request(layer, row, call))
+        call = _around_request(self._layer, row, call)
         result: R = await call(self.context, params)
         return result
+
+    @property
+    def _layer(self) -> SendingLayer:
+        return SendingLayer(self._outbound, self._middleware, self.context)
 
     async def _exchange(
         self,
@@ -270,17 +288,14 @@ class RequestSender:
         """Send a notification after its hooks have run, inside middleware."""
 
         async def send(context: Any, params: P) -> None:
-            point = self._outbound.notices.get(method.name)
-            if point:
-                await point.tell(context, params)
             check_bounds(params)
             self._channel.notify(method, params)
 
-        if self._middleware:
-            call = wrap(self._middleware, method.name, send, answered=False)
-            await call(self.context, params)
-        else:
-            await send(self.context, params)
+        call: Inner = send
+        for layer in reversed(self._outer):
+            call = _in_context(layer.context, _around_notification(layer, method, call))
+        call = _around_notification(self._layer, method, call)
+        await call(self.context, params)
 
     def _read(self, method: Method[Any, R], raw: msgspec.Raw) -> R:
         reader: Method[Any, R] = self._read_as.get(method.name, method)
@@ -325,6 +340,38 @@ def _between(
         return await point.around(context, params, send, row)
 
     return call
+
+
+def _around_request(layer: SendingLayer, row: Method[Any, Any], inner: Inner) -> Inner:
+    """Return the sending of a request inside the hooks and middleware of one server."""
+    point, call = layer.outbound.points.get(row.name), inner
+    if point:
+        call = _between(point, call, row)
+    if layer.middleware:
+        call = wrap(layer.middleware, row.name, call, answered=True)
+    return call
+
+
+def _around_notification(layer: SendingLayer, method: Method[Any, None], inner: Inner) -> Inner:
+    """Return the sending of a notification inside the hooks and middleware of one server."""
+    point, call = layer.outbound.notices.get(method.name), inner
+    if point:
+
+        async def tell(context: Any, params: Any) -> None:
+            await point.tell(context, params)
+            await inner(context, params)
+
+        call = tell
+    if layer.middleware:
+        call = wrap(layer.middleware, method.name, call, answered=False)
+    return call
+
+
+def _in_context(context: Any, call: Inner) -> Inner:
+    async def within(_: Any, params: Any) -> Any:
+        return await call(context, params)
+
+    return within
 
 
 def _fields(params: msgspec.Struct) -> dict[str, Any]:

@@ -14,12 +14,12 @@ from mcp_gen.core.errors import UsageError
 from mcp_gen.core.extensions.extensions import CLIENT, Extensions, declared, owner_of
 from mcp_gen.core.peer_limits import text_bytes
 from mcp_gen.session.messages.outbound import Outbound
-from mcp_gen.session.messages.sender import RequestSender, RevisionAdapter
+from mcp_gen.session.messages.sender import RequestSender, RevisionAdapter, SendingLayer
 from mcp_gen.session.peer.log_levels import as_json, is_enabled
 from mcp_wire.peer_calls import ClientCaller
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Hashable, Iterable
+    from collections.abc import Callable, Hashable, Iterable, Sequence
 
     from mcp_gen.core.peer_limits import PeerLimits
     from mcp_gen.session.messages.channel import Channel
@@ -385,7 +385,13 @@ class SessionClient(RevisionAdapter, ClientCaller):
             await self._sender.notify(method, params)
 
 
-def client_at(profile: Profile, outlet: Channel, sender: Outbound, context: Any) -> SessionClient:
+def client_at(
+    profile: Profile,
+    outlet: Channel,
+    sender: Outbound,
+    context: Any,
+    outer: Sequence[SendingLayer] = (),
+) -> SessionClient:
     """Return the client at the end of a channel.
 
     Args:
@@ -393,11 +399,19 @@ def client_at(profile: Profile, outlet: Channel, sender: Outbound, context: Any)
         outlet: Channel to the client.
         sender: Server whose hooks, middleware and extensions apply.
         context: Context that hooks and middleware get.
+        outer: Hooks and middleware of the servers that the sender is mounted in.
     """
-    return SessionClient(profile, sender_for(profile, outlet, sender, context), sender.extensions)
+    made = sender_for(profile, outlet, sender, context, outer)
+    return SessionClient(profile, made, sender.extensions)
 
 
-def sender_for(profile: Profile, outlet: Channel, sender: Outbound, context: Any) -> RequestSender:
+def sender_for(
+    profile: Profile,
+    outlet: Channel,
+    sender: Outbound,
+    context: Any,
+    outer: Sequence[SendingLayer] = (),
+) -> RequestSender:
     """Return a sender to the client at the end of a channel, through hooks and middleware.
 
     Args:
@@ -405,6 +419,9 @@ def sender_for(profile: Profile, outlet: Channel, sender: Outbound, context: Any
         outlet: Channel to the client.
         sender: Server whose hooks and middleware apply.
         context: Context that hooks and middleware get.
+        outer: Hooks and middleware of the servers that the sender is mounted in.
     """
     hooks, middleware = sender.hooks.outbound, sender.outbound_middleware
-    return RequestSender(outlet, profile, hooks, context, middleware=middleware, peer="client")
+    return RequestSender(
+        outlet, profile, hooks, context, middleware=middleware, outer=outer, peer="client"
+    )
