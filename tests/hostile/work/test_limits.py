@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import pytest
 
+from tests.hostile.work.limits import schemas
 from tests.hostile.work.limits.limit import TAKEN, Limit
 
-LIMITS: list[Limit] = []
+LIMITS: list[Limit] = [*schemas.LIMITS]
 
 
 @pytest.mark.parametrize("limit", LIMITS, ids=lambda limit: limit.name)
