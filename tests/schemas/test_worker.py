@@ -400,9 +400,11 @@ def test_a_process_that_ends_in_a_check_leaves_no_worker_and_no_warning() -> Non
 def test_a_process_that_is_killed_leaves_no_worker(busy: bool) -> None:
     lines = (
         "async def slow():",
-        "    await main()",
+        "    await WORKER.check(JsonSchema({'type': 'integer'}), 1, 10)",
         f"    if {busy}:",
-        "        await WORKER.check(JsonSchema(part), {'a': 1}, 0.5)",
+        "        task = asyncio.ensure_future(WORKER.check(JsonSchema(part), {'a': 1}, 2))",
+        "        await asyncio.sleep(0.2)",
+        "    print(WORKER.pid, flush=True)",
         "    await asyncio.Event().wait()",
         "asyncio.run(slow())",
     )
