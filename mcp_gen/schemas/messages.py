@@ -33,7 +33,7 @@ _PIECE = 1024 * 1024
 NOTHING = Raw(b"null")
 """In place of a schema that the worker may know: null is no schema."""
 
-TOO_MUCH_MEMORY = "checking takes too much memory"
+TOO_MUCH_MEMORY = "the schema takes too much memory to check"
 
 Outcome: TypeAlias = Literal["ready", "valid", "invalid", "why", "unknown", "bad_schema", "failed"]
 

@@ -253,7 +253,7 @@ class SchemaWorker:
             except (PipeClosed, OSError, msgspec.DecodeError):
                 status = self._stop()
                 if deadline.is_over or status == _ALARM:
-                    problem = f"checking takes more than {check.timeout_s:g} s"
+                    problem = f"the schema takes more than {check.timeout_s:g} s to check"
                 elif status in _CRASHED:
                     problem = TOO_MUCH_MEMORY
                 else:

@@ -191,7 +191,7 @@ def explain(validator: Validator, value: Any) -> Misfit:
         validator.validate(value)
     except jsonschema_rs.ValidationError as error:
         if type(error.kind).__name__ in _BROKEN_OFF:
-            raise SchemaNotChecked("a pattern takes too many steps") from None
+            raise SchemaNotChecked("a pattern of the schema takes too many steps") from None
         return Misfit(shorten(error.message), shorten(_path(error.instance_path)))
     except ValueError:
         pass  # an error cannot hold a value that is nested deeply

@@ -130,7 +130,7 @@ class Server(ToolsApi, ResourcesApi, CompletionsApi, ListsApi):
             text of a tool's exception in its result; see docs/failures.md.
         schema_timeout_s: Seconds that checking one value against a user-written JSON Schema may
             take, where the schema or the value is too large or complex to be checked at once; see
-            `docs/tools.md`. Then the call fails, and other calls are not affected.
+            `docs/schemas.md`. Then the call fails, and other calls are not affected.
         request_state_keys: Secrets of at least 16 bytes that protect the `requestState` of multi
             round-trip requests. The first key seals, every key opens. Processes that serve the
             same clients need the same keys. Without keys, this process makes a random one.

@@ -146,7 +146,7 @@ class CompiledSchema:
         except BadSchema as error:
             return self._no_schema(error)
         except SchemaNotChecked as error:
-            text = f"{self.what} was not checked: {error}{self._compiled.because}"
+            text = f"{self.what}: the value was not checked: {error}{self._compiled.because}"
             _warn_once(text)
             return SchemaNotChecked(text)
         return None

@@ -311,7 +311,7 @@ SIZES = [
         root={"$schema": DRAFT_7},
     ),
 ]
-"""Schemas that are merely large."""
+"""Schemas and values that are merely large."""
 
 INVALID = [
     row("no type", {"type": 5}, 1, BAD),

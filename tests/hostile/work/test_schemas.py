@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import socket
 import time
 from collections.abc import AsyncGenerator, Awaitable
 from contextlib import asynccontextmanager
@@ -10,8 +11,10 @@ from typing import Any
 
 import pytest
 
+import mcp_wire
 from mcp_gen import (
     Client,
+    ClientSession,
     Context,
     InvalidResult,
     McpError,
@@ -20,6 +23,8 @@ from mcp_gen import (
     UncheckedResult,
     UsageError,
 )
+from mcp_gen.client.callbacks.answers import CallbackAnswers
+from mcp_gen.client.callbacks.callbacks import ClientCallbacks
 from mcp_wire import latest
 from tests.client.scripted import CannedServer
 from tests.hostile.work.hostile_schemas import (
@@ -152,3 +157,64 @@ async def test_a_server_checks_by_a_hostile_schema(hostile: HostileSchema, role:
     except UsageError:
         return  # refused at registration: by its size, or as it is no schema
     assert await called(server, hostile.value) in hostile.outcomes
+
+
+# --- forms ---
+
+
+def text(**limits: Any) -> Any:
+    """Return a field for text."""
+    return latest.StringSchema(**limits)
+
+
+def choice(count: int) -> Any:
+    """Return a field with as many options."""
+    return latest.UntitledSingleSelectEnumSchema(enum=[f"option {at}" for at in range(count)])
+
+
+FORMS: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
+    "a huge choice": ({"v": choice(50_000)}, {"v": "option 49999"}),
+    "many choices": ({f"v{at}": choice(100) for at in range(500)}, {"v0": "option 1"}),
+    "many fields": ({f"v{at}": text() for at in range(20_000)}, {"v0": "x"}),
+    "a huge limit": ({"v": text(max_length=10**400)}, {"v": "x"}),
+    "names like keywords": ({"$ref": text(), "anyOf": text(), "$id": text()}, {"$ref": "#"}),
+}
+
+
+@pytest.mark.parametrize("name", FORMS)
+async def test_a_client_checks_the_answers_to_a_hostile_form(name: str) -> None:
+    fields, given = FORMS[name]
+
+    def answer(session: ClientSession, form: latest.ElicitRequestFormParams) -> dict[str, Any]:
+        return given
+
+    answers = CallbackAnswers(
+        ClientCallbacks(elicitation=answer, schema_timeout_s=WAIT_S),
+        mcp_wire.profile(mcp_wire.LATEST),
+    )
+    schema = latest.ElicitationSchema(properties=fields)
+    asked = latest.ElicitRequestFormParams(message="?", requested_schema=schema)
+    session: Any = None  # the handler does not use it
+    async with bystander(), asyncio.timeout(WAIT_S):
+        answered = await answers.elicit(session, asked)
+    assert answered.content == given
+
+
+# --- other documents ---
+
+
+async def test_no_other_document_is_ever_fetched() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+        listening.setblocking(False)
+        url = f"http://127.0.0.1:{listening.getsockname()[1]}"
+        for schema in (
+            {"$ref": f"{url}/schema.json"},
+            {"$id": f"{url}/base.json", "$ref": "schema.json"},
+            {"$schema": f"{url}/dialect.json"},
+            {"$ref": f"{url}/schema.json", "pattern": "(?=a)"},
+            {"properties": {"v": {"$dynamicRef": f"{url}/schema.json"}}},
+        ):
+            hostile = HostileSchema("other", {"type": "object", **schema}, {"v": 1}, (BAD,))
+            await test_a_client_checks_a_result_by_a_hostile_schema(hostile)
+        with pytest.raises(BlockingIOError):
+            listening.accept()
