@@ -6,7 +6,7 @@ import gc
 import logging
 from collections.abc import Awaitable, Callable, Collection, Coroutine, Generator
 from contextlib import contextmanager, suppress
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias, cast
 
 from msgspec import Struct
 
@@ -31,7 +31,7 @@ __all__ = ["HttpOptions", "asgi_app", "run_http", "url_at"]
 
 Serve: TypeAlias = "Callable[[Duplex], Coroutine[Any, Any, None]]"
 
-GRACE_S = 10
+GRACE_S: float = 10
 """Seconds that requests may still take in a process that was told to stop."""
 
 _log = logging.getLogger("mcp_gen.server")
@@ -177,7 +177,8 @@ def run_http(
         port=port,
         log_level="warning",
         access_log=False,
-        timeout_graceful_shutdown=GRACE_S,
+        # uvicorn's annotation says int, and it hands the number to asyncio as it is.
+        timeout_graceful_shutdown=cast("int", GRACE_S),
     )
     endpoint = Endpoint(config)
     # Around the event loop: asyncio would take SIGINT for itself.
