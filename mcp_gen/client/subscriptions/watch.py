@@ -253,7 +253,8 @@ class ChangeWatch:
     async def _wait_for_end(self) -> None:
         try:
             await self._session.listen(self._wanted, self._opened, self._also)
-        except McpGenError as error:
+        except Exception as error:
+            # Also what is no McpGenError, such as a filter that cannot be encoded.
             self._finish(error)
         else:
             self._finish(None)

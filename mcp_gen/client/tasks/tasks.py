@@ -173,12 +173,16 @@ class TaskCalls:
                 raise RequestTimeout(f"no answer in {timeout_s:g} s to a call that asks for a task")
         except (asyncio.CancelledError, RequestTimeout):
             self._abandoned.add(call_task)
-            call_task.add_done_callback(self._on_late_call)
+            call_task.add_done_callback(partial(self._on_late_call, detached_progress))
             raise
         return call_task.result()
 
-    def _on_late_call(self, call_task: asyncio.Task[CallOutcome]) -> None:
+    def _on_late_call(
+        self, detached_progress: DetachedProgress | None, call_task: asyncio.Task[CallOutcome]
+    ) -> None:
         self._abandoned.discard(call_task)
+        if detached_progress is not None:
+            detached_progress.release()
         if call_task.cancelled() or call_task.exception() is not None:
             return
         result, is_task = call_task.result()

@@ -32,7 +32,7 @@ __all__ = ["HttpOptions", "asgi_app", "run_http", "url_at"]
 
 Serve: TypeAlias = "Callable[[Duplex], Coroutine[Any, Any, None]]"
 
-GRACE_S = 10
+GRACE_S: float = 10
 """Seconds that requests may still take in a process that was told to stop."""
 
 _log = logging.getLogger("mcp_gen.server")
@@ -189,9 +189,9 @@ def run_http(
         access_log=False,
         http=limited_protocol(limits),
         h11_max_incomplete_event_size=limits.max_header_bytes,
-        # uvicorn takes whole seconds only by its type.
+        # uvicorn's annotations say int, and it hands the numbers to asyncio as they are.
         timeout_keep_alive=cast("int", limits.idle_timeout_s),
-        timeout_graceful_shutdown=GRACE_S,
+        timeout_graceful_shutdown=cast("int", GRACE_S),
     )
     endpoint = Endpoint(config)
     # Around the event loop: asyncio would take SIGINT for itself.

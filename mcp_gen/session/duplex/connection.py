@@ -160,43 +160,49 @@ class DuplexConnection(ABC):
         waiter: Waiter = self.loop.create_future()
         id = self._connection.open_request(waiter)
         timer: SlidingTimeout | None = None
-        if progress is not None:
-            params = self._with_progress_token(params, id)
-            self._progress_callbacks[id] = progress
-            if timeout_s is not None and self.max_wait_s is not None:
-                timer = SlidingTimeout(self.loop, waiter, method.name, timeout_s, self.max_wait_s)
-                self._sliding_timeouts[id] = timer
-        if timeout_s is not None and timer is None:
-            self._deadlines.add(timeout_s, waiter, method.name)
-        if opened is not None:
-            opened(id)
         sender = way
         try:
+            if progress is not None:
+                params = self._with_progress_token(params, id)
+                self._progress_callbacks[id] = progress
+                if timeout_s is not None and self.max_wait_s is not None:
+                    limits_s = timeout_s, self.max_wait_s
+                    timer = SlidingTimeout(self.loop, waiter, method.name, *limits_s)
+                    self._sliding_timeouts[id] = timer
+            if timeout_s is not None and timer is None:
+                self._deadlines.add(timeout_s, waiter, method.name)
+            if opened is not None:
+                opened(id)
             sender = self._send_request(way, id, waiter, method, params)
-            if self.on_late_response is None:
-                return await waiter
             # The waiting task may be cancelled in the turn in which the response arrives.
-            return await asyncio.shield(waiter)
+            awaited = waiter if self.on_late_response is None else asyncio.shield(waiter)
+            result = await awaited
+            if isinstance(progress, DetachedProgress):
+                progress.release = partial(self._progress_callbacks.pop, id, None)
+                progress = None
+            return result
         except (RequestTimeout, asyncio.CancelledError):
             if self.on_late_response is None:
                 self._connection.forget_request(id)
+                if waiter.done() and not waiter.cancelled():
+                    # An error of the same turn: nobody will look at it, which asyncio would log.
+                    waiter.exception()
             else:
                 self._watch_late_response(method, id, waiter)
             await self._send_cancelled(method, id, sender, params)
             raise
-        except Exception:
+        except BaseException:
             # If it could not be encoded, no response will come.
             self._connection.forget_request(id)
             waiter.cancel()
+            if timeout_s is not None:
+                self._deadlines.trim(timeout_s)
             raise
         finally:
             if progress is not None:
-                if isinstance(progress, DetachedProgress):
-                    progress.release = partial(self._progress_callbacks.pop, id, None)
-                else:
-                    self._progress_callbacks.pop(id, None)
-                self._sliding_timeouts.pop(id, None)
+                self._progress_callbacks.pop(id, None)
             if timer:
+                self._sliding_timeouts.pop(id, None)
                 timer.cancel()
 
     def _watch_late_response(self, method: Method[Any, Any], id: RequestId, waiter: Waiter) -> None:

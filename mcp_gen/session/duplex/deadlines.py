@@ -66,6 +66,20 @@ class TimeoutQueue:
         if row.timer is None:
             row.timer = self._loop.call_at(due, self._fire, timeout_s, row)
 
+    def trim(self, timeout_s: float) -> None:
+        """Forget the last waits of a duration that have ended, and its timer if none is left.
+
+        For a wait that fails where it began: it would be kept until its time is over.
+        """
+        row = self._rows.get(timeout_s)
+        if row is None:
+            return
+        while row.waits and row.waits[-1][1].done():
+            row.waits.pop()
+        if not row.waits and row.timer is not None:
+            row.timer.cancel()
+            del self._rows[timeout_s]
+
     def clear(self) -> None:
         """Cancel all timers: nothing waits any more."""
         for row in self._rows.values():

@@ -19,14 +19,17 @@ import mcp_gen.server.serving.http
 import mcp_gen.server.serving.stdio
 import mcp_gen.session.duplex.server
 import mcp_gen.session.http_server.exchange
+import mcp_gen.transports.http_server.app
 from mcp_gen import Context, Server
 
 if "GRACE_S" in os.environ:
     grace_s = float(os.environ["GRACE_S"])
     mcp_gen.session.duplex.server.GRACE_S = grace_s
-    mcp_gen.session.http_server.exchange.GRACE_S = grace_s
+    mcp_gen.transports.http_server.app.GRACE_S = grace_s
     mcp_gen.server.serving.stdio.THREADS_WAIT_S = grace_s
-    mcp_gen.server.serving.http.GRACE_S = grace_s  # type: ignore[assignment]
+    mcp_gen.server.serving.http.GRACE_S = grace_s
+    # The exchange imports the constant by its name.
+    setattr(mcp_gen.session.http_server.exchange, "GRACE_S", grace_s)  # noqa: B010
 
 
 def say(text: str) -> None:

@@ -70,7 +70,9 @@ class Served:
         response.read()
         return {name: str(response.headers[name])}
 
-    def _send(self, method: str, body: bytes, headers: dict[str, str]) -> Any:
+    def _send(
+        self, method: str, body: bytes, headers: dict[str, str]
+    ) -> http.client.HTTPConnection:
         connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=WAIT_S)
         connection.request(method, "/mcp", body, headers)
         self.open.append(connection)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import signal
 import subprocess
 import time
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -19,11 +18,8 @@ OLD, NEW = Speaker(HANDSHAKE), Speaker(PER_REQUEST)
 
 SIGNALS = [signal.SIGINT, signal.SIGTERM, signal.SIGHUP]
 each_signal = pytest.mark.parametrize("number", SIGNALS, ids=lambda number: number.name)
-ENDS: dict[str, Callable[[Child], None]] = {
-    **{number.name: lambda child, number=number: child.signal(number) for number in SIGNALS},
-    "end of input": Child.close_stdin,
-}
-each_end = pytest.mark.parametrize("end", ENDS)
+END_OF_INPUT = "end of input"
+each_end = pytest.mark.parametrize("end", [*(number.name for number in SIGNALS), END_OF_INPUT])
 SHORT = "0.1"
 """Grace in seconds, for calls that outlast it."""
 CUT_OFF = {
@@ -38,6 +34,14 @@ CALLED = {
     "work": "working",
 }
 """Lines of the program's tools when they begin."""
+
+
+def send_end(child: Child, end: str) -> None:
+    """Tell the server to end: by the signal of this name, or as a client that disconnects."""
+    if end == END_OF_INPUT:
+        child.close_stdin()
+    else:
+        child.signal(signal.Signals[end])
 
 
 def begin(child: Child, speaker: Speaker, tool: str, says: str) -> None:
@@ -72,8 +76,8 @@ def signals(child: Child, number: signal.Signals) -> None:
 def test_a_call_that_ends_within_the_grace_is_answered(end: str) -> None:
     with stdio() as child:
         begin(child, OLD, "hold", "holding")
-        ENDS[end](child)
-        if end != "end of input":
+        send_end(child, end)
+        if end != END_OF_INPUT:
             refused(child, OLD)
         child.signal(signal.SIGUSR1)
         assert child.answer(1)["result"]["content"][0]["text"] == "released"
@@ -87,7 +91,7 @@ def test_a_call_that_outlasts_the_grace_gets_an_error(end: str, revision: str) -
     speaker = Speaker(revision)
     with stdio(GRACE_S=SHORT) as child:
         begin(child, speaker, "wait", "waiting")
-        ENDS[end](child)
+        send_end(child, end)
         assert child.answer(1)["error"] == CUT_OFF
         assert child.ended() == 0
         assert child.stderr == "waiting\nstopped waiting\n"
