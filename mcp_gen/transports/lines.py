@@ -6,12 +6,17 @@ import asyncio
 from typing import TYPE_CHECKING, Any, Protocol
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from mcp_gen.core.transport.protocols import Receiver
 
 __all__ = ["DEFAULT_MAX_MESSAGE_BYTES", "LineReader", "LineWriter", "Sink", "read_less_at_once"]
 
 DEFAULT_MAX_MESSAGE_BYTES = 64 * 1024 * 1024
 """Default of the maximum size of a received message: 64 MiB."""
+
+ENOUGH_BYTES = 64 * 1024
+"""Bytes of queued messages above which notifications wait: the capacity of a pipe."""
 
 
 class LineReader:
@@ -111,7 +116,9 @@ class LineWriter(asyncio.BaseProtocol):
         self._loop = loop
         self._sink: Sink | None = None
         self._queued: list[bytes] = []
+        self._queued_bytes = 0
         self._flush_scheduled = False
+        self._when_writable: Callable[[], None] | None = None
         self._resumed = asyncio.Event()
         self._resumed.set()
         self.on_pause: Any = None
@@ -125,6 +132,7 @@ class LineWriter(asyncio.BaseProtocol):
     def send(self, message: bytes) -> None:
         """Queue one message."""
         self._queued.append(message)
+        self._queued_bytes += len(message)
         if not self._flush_scheduled:
             self.flush_soon()
 
@@ -146,10 +154,31 @@ class LineWriter(asyncio.BaseProtocol):
             self._queued.append(b"")
             data = b"\n".join(self._queued)
             self._queued.clear()
+            self._queued_bytes = 0
             self._sink.write(data)
+            if self._when_writable is not None:
+                self._tell_writable()
+
+    @property
+    def full(self) -> bool:
+        """True if the peer reads so slowly that notifications should wait."""
+        return self._queued_bytes > ENOUGH_BYTES or not self._resumed.is_set()
+
+    def call_when_writable(self, act: Callable[[], None]) -> None:
+        """Call a function once, when the peer has caught up."""
+        self._when_writable = act
+
+    def _tell_writable(self) -> None:
+        if self._resumed.is_set():
+            act, self._when_writable = self._when_writable, None
+            if act is not None:
+                act()
 
     async def drain(self) -> None:
         """Wait until the peer has caught up (back-pressure)."""
+        if self._queued_bytes > ENOUGH_BYTES:
+            # A sender that waits after each message would else fill the queue in one turn.
+            self.flush()
         await self._resumed.wait()
 
     def pause_writing(self) -> None:
@@ -163,12 +192,15 @@ class LineWriter(asyncio.BaseProtocol):
         self._resumed.set()
         if self.on_pause:
             self.on_pause(False)
+        if self._when_writable is not None:
+            self._tell_writable()
 
     def connection_lost(self, exc: Exception | None) -> None:
         """Discard all further messages: the connection is lost."""
         # Not None: messages would be queued for a sink that is never attached.
         self._sink = _NullWriter()
         self._resumed.set()
+        self._when_writable = None
 
 
 class _NullWriter:

@@ -18,6 +18,8 @@ from mcp_gen.transports.lines import (
 )
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from mcp_gen.core.transport.protocols import Receiver
 
 __all__ = ["StdioTransport"]
@@ -72,6 +74,16 @@ class StdioTransport:
         """Wait until the client has read enough for more to be sent (back-pressure)."""
         if self._writer:
             await self._writer.drain()
+
+    @property
+    def full(self) -> bool:
+        """True if the client reads so slowly that notifications should wait."""
+        return self._writer is not None and self._writer.full
+
+    def call_when_writable(self, act: Callable[[], None]) -> None:
+        """Call a function once, when the client has read enough for more to be sent."""
+        if self._writer is not None:
+            self._writer.call_when_writable(act)
 
     async def aclose(self) -> None:
         """Send the queued messages, then restore stdin and stdout."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+from collections import deque
 from collections.abc import Awaitable, Callable, Coroutine
 from typing import TYPE_CHECKING, Any, TypeAlias
 
@@ -14,6 +15,9 @@ __all__ = ["Outbox"]
 
 TELL_TIMEOUT_S = 30.0
 """Seconds that the server gets to accept a message that has no response."""
+
+ENOUGH_MESSAGES = 100
+"""Number of queued messages from which further notifications wait."""
 
 Post: TypeAlias = "Callable[[bytes, Lines], Awaitable[None]]"
 """POSTs a message that has no response; its errors are logged."""
@@ -31,7 +35,8 @@ class Outbox:
     def __init__(self, post: Post) -> None:
         self._post = post
         self._tasks: set[asyncio.Task[None]] = set()
-        self._queue: list[tuple[bytes, Lines]] = []
+        self._queue: deque[tuple[bytes, Lines]] = deque()
+        self._when_writable: Callable[[], None] | None = None
         self._sender: asyncio.Task[None] | None = None
 
     def begin(self, work: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
@@ -46,6 +51,15 @@ class Outbox:
         self._queue.append((message, headers))
         if self._sender is None or self._sender.done():
             self._sender = self.begin(self._send_all())
+
+    @property
+    def full(self) -> bool:
+        """True if the server accepts messages so slowly that no more should be queued."""
+        return len(self._queue) >= ENOUGH_MESSAGES
+
+    def call_when_writable(self, act: Callable[[], None]) -> None:
+        """Call a function once, when more can be queued."""
+        self._when_writable = act
 
     def send(self, message: bytes) -> None:
         """Send a message at once."""
@@ -66,7 +80,11 @@ class Outbox:
 
     async def _send_all(self) -> None:
         while self._queue:
-            await self._send(*self._queue.pop(0))
+            await self._send(*self._queue.popleft())
+            act = self._when_writable
+            if act is not None and len(self._queue) < ENOUGH_MESSAGES:
+                self._when_writable = None
+                act()
 
     async def _send(self, message: bytes, headers: Lines) -> None:
         try:
