@@ -28,19 +28,19 @@ class LineReader:
             reported.
     """
 
-    __slots__ = ("_max", "_parts", "_receiver", "_size", "_skipping")
+    __slots__ = ("_line", "_max", "_receiver", "_skipping")
 
     def __init__(self, receiver: Receiver, max_message_bytes: int) -> None:
         self._receiver = receiver
         self._max = max_message_bytes
-        self._parts: list[bytes] = []
-        self._size = 0
+        # One buffer instead of a list of parts: a peer may send one byte per part.
+        self._line = bytearray()
         self._skipping = False
 
     def feed(self, data: bytes) -> None:
         """Process the next bytes of the stream."""
         *lines, rest = data.split(b"\n")
-        if lines and (self._parts or self._skipping):
+        if lines and (self._line or self._skipping):
             # The first line began in an earlier chunk.
             self._buffer(lines.pop(0))
             self._flush()
@@ -58,24 +58,23 @@ class LineReader:
 
     def end(self) -> None:
         """Handle the end of the stream: a last line without a newline is delivered too."""
-        if self._parts:
+        if self._line:
             self._flush()
 
     def _buffer(self, part: bytes) -> None:
-        if self._skipping or not part:
+        if self._skipping:
             return
-        self._size += len(part)
-        if self._size > self._max:
+        if len(self._line) + len(part) > self._max:
             self._skipping = True
-            self._parts.clear()
+            self._line.clear()
             self._receiver.oversized(self._max)
             return
-        self._parts.append(part)
+        self._line += part
 
     def _flush(self) -> None:
-        line, skipped = b"".join(self._parts), self._skipping
-        self._parts.clear()
-        self._size, self._skipping = 0, False
+        line, skipped = bytes(self._line), self._skipping
+        self._line.clear()
+        self._skipping = False
         if not skipped:
             self._deliver(line)
 
