@@ -4,7 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
+from mcp_gen.core.transport.protocols import Paced
+
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from mcp_gen.compat.frame_check import Sender
     from mcp_gen.core.transport.protocols import Duplex, Receiver
 
@@ -45,6 +49,16 @@ class RecordingTransport:
     async def drain(self) -> None:
         """Wait for the inner transport (back-pressure)."""
         await self._inner.drain()
+
+    @property
+    def full(self) -> bool:
+        """True if notifications should wait; see `Paced`."""
+        return isinstance(self._inner, Paced) and self._inner.full
+
+    def call_when_writable(self, act: Callable[[], None]) -> None:
+        """Call a function once, when more can be sent; see `Paced`."""
+        if isinstance(self._inner, Paced):
+            self._inner.call_when_writable(act)
 
     async def aclose(self) -> None:
         """Close the inner transport."""

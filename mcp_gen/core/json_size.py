@@ -14,7 +14,7 @@ _MARKS = b",[]{}"
 _NO_MARKS = bytes(set(range(256)) - set(_MARKS))
 _NO_MARKS_OR_QUOTES = bytes(set(_NO_MARKS) - set(b'"'))
 _STEPS = [(byte in b"[{") - (byte in b"]}") for byte in range(256)]
-"""Change of the depth for each byte outside of strings."""
+"""Change of the depth at each byte outside of strings."""
 _PART_BYTES = 256 * 1024
 """Bytes that are looked at together: few enough to stay in the cache of a processor."""
 _LONG_STRING_BYTES = 64

@@ -20,7 +20,7 @@ from mcp_gen.transports.lines import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Sequence
+    from collections.abc import Callable, Collection, Sequence
 
     from mcp_gen.core.transport.protocols import Receiver
 
@@ -134,6 +134,16 @@ class CommandTransport:
         """Wait until the child has read enough for more to be sent (back-pressure)."""
         if self._writer:
             await self._writer.drain()
+
+    @property
+    def full(self) -> bool:
+        """True if the child reads so slowly that notifications should wait."""
+        return self._writer is not None and self._writer.full
+
+    def call_when_writable(self, act: Callable[[], None]) -> None:
+        """Call a function once, when the child has read enough for more to be sent."""
+        if self._writer is not None:
+            self._writer.call_when_writable(act)
 
     async def aclose(self) -> None:
         """End the child and its process group: close stdin, then SIGTERM, then SIGKILL."""

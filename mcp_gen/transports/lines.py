@@ -15,6 +15,9 @@ __all__ = ["DEFAULT_MAX_MESSAGE_BYTES", "LineReader", "LineWriter", "Sink", "rea
 DEFAULT_MAX_MESSAGE_BYTES = 64 * 1024 * 1024
 """Default of the maximum size of a received message: 64 MiB."""
 
+ENOUGH_BYTES = 64 * 1024
+"""Bytes of queued messages above which notifications wait: the capacity of a pipe."""
+
 
 class LineReader:
     """Splits a byte stream into lines and delivers them. Its memory use is bounded by one message.
@@ -25,19 +28,19 @@ class LineReader:
             reported.
     """
 
-    __slots__ = ("_max", "_parts", "_receiver", "_size", "_skipping")
+    __slots__ = ("_line", "_max", "_receiver", "_skipping")
 
     def __init__(self, receiver: Receiver, max_message_bytes: int) -> None:
         self._receiver = receiver
         self._max = max_message_bytes
-        self._parts: list[bytes] = []
-        self._size = 0
+        # One buffer instead of a list of parts: a peer may send one byte per part.
+        self._line = bytearray()
         self._skipping = False
 
     def feed(self, data: bytes) -> None:
         """Process the next bytes of the stream."""
         *lines, rest = data.split(b"\n")
-        if lines and (self._parts or self._skipping):
+        if lines and (self._line or self._skipping):
             # The first line began in an earlier chunk.
             self._buffer(lines.pop(0))
             self._flush()
@@ -55,24 +58,23 @@ class LineReader:
 
     def end(self) -> None:
         """Handle the end of the stream: a last line without a newline is delivered too."""
-        if self._parts:
+        if self._line:
             self._flush()
 
     def _buffer(self, part: bytes) -> None:
-        if self._skipping or not part:
+        if self._skipping:
             return
-        self._size += len(part)
-        if self._size > self._max:
+        if len(self._line) + len(part) > self._max:
             self._skipping = True
-            self._parts.clear()
+            self._line.clear()
             self._receiver.oversized(self._max)
             return
-        self._parts.append(part)
+        self._line += part
 
     def _flush(self) -> None:
-        line, skipped = b"".join(self._parts), self._skipping
-        self._parts.clear()
-        self._size, self._skipping = 0, False
+        line, skipped = bytes(self._line), self._skipping
+        self._line.clear()
+        self._skipping = False
         if not skipped:
             self._deliver(line)
 
@@ -113,7 +115,9 @@ class LineWriter(asyncio.BaseProtocol):
         self._loop = loop
         self._sink: Sink | None = None
         self._queued: list[bytes] = []
+        self._queued_bytes = 0
         self._flush_scheduled = False
+        self._when_writable: Callable[[], None] | None = None
         self._resumed = asyncio.Event()
         self._resumed.set()
         self.on_pause: Any = None
@@ -129,6 +133,7 @@ class LineWriter(asyncio.BaseProtocol):
     def send(self, message: bytes) -> None:
         """Queue one message."""
         self._queued.append(message)
+        self._queued_bytes += len(message)
         if not self._flush_scheduled:
             self.flush_soon()
 
@@ -150,10 +155,31 @@ class LineWriter(asyncio.BaseProtocol):
             self._queued.append(b"")
             data = b"\n".join(self._queued)
             self._queued.clear()
+            self._queued_bytes = 0
             self._sink.write(data)
+            if self._when_writable is not None:
+                self._tell_writable()
+
+    @property
+    def full(self) -> bool:
+        """True if the peer reads so slowly that notifications should wait."""
+        return self._queued_bytes > ENOUGH_BYTES or not self._resumed.is_set()
+
+    def call_when_writable(self, act: Callable[[], None]) -> None:
+        """Call a function once, when the peer has caught up."""
+        self._when_writable = act
+
+    def _tell_writable(self) -> None:
+        if self._resumed.is_set():
+            act, self._when_writable = self._when_writable, None
+            if act is not None:
+                act()
 
     async def drain(self) -> None:
         """Wait until the peer has caught up (back-pressure)."""
+        if self._queued_bytes > ENOUGH_BYTES:
+            # A sender that waits after each message would else fill the queue in one turn.
+            self.flush()
         await self._resumed.wait()
 
     def pause_writing(self) -> None:
@@ -167,12 +193,15 @@ class LineWriter(asyncio.BaseProtocol):
         self._resumed.set()
         if self.on_pause:
             self.on_pause(False)
+        if self._when_writable is not None:
+            self._tell_writable()
 
     def connection_lost(self, exc: Exception | None) -> None:
         """Discard all further messages: the connection is lost."""
         # Not None: messages would be queued for a sink that is never attached.
         self._sink = _NullWriter()
         self._resumed.set()
+        self._when_writable = None
         if self.on_lost is not None:
             self.on_lost(exc)
 

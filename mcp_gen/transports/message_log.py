@@ -6,7 +6,7 @@ import logging
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, overload
 
-from mcp_gen.core.transport.protocols import Posts
+from mcp_gen.core.transport.protocols import Paced, Posts
 
 if TYPE_CHECKING:
     from mcp_gen.core.transport.protocols import Duplex, Lines, PostedRequest, Receiver
@@ -92,6 +92,16 @@ class _Logged:
     async def drain(self) -> None:
         """Wait until the inner transport has drained."""
         await self._inner.drain()
+
+    @property
+    def full(self) -> bool:
+        """True if notifications should wait; see `Paced`."""
+        return isinstance(self._inner, Paced) and self._inner.full
+
+    def call_when_writable(self, act: Callable[[], None]) -> None:
+        """Call a function once, when more can be sent; see `Paced`."""
+        if isinstance(self._inner, Paced):
+            self._inner.call_when_writable(act)
 
     async def aclose(self) -> None:
         """Close the inner transport."""

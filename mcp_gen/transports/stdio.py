@@ -80,6 +80,16 @@ class StdioTransport:
         if self._writer:
             await self._writer.drain()
 
+    @property
+    def full(self) -> bool:
+        """True if the client reads so slowly that notifications should wait."""
+        return self._writer is not None and self._writer.full
+
+    def call_when_writable(self, act: Callable[[], None]) -> None:
+        """Call a function once, when the client has read enough for more to be sent."""
+        if self._writer is not None:
+            self._writer.call_when_writable(act)
+
     async def aclose(self) -> None:
         """Send the queued messages, then restore stdin and stdout."""
         if self._writer is None:

@@ -6,9 +6,11 @@ import asyncio
 import contextlib
 from typing import TYPE_CHECKING
 
-from mcp_gen.transports.lines import DEFAULT_MAX_MESSAGE_BYTES, LineReader, LineWriter
+from mcp_gen.transports.lines import DEFAULT_MAX_MESSAGE_BYTES, ENOUGH_BYTES, LineReader, LineWriter
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from mcp_gen.core.transport.protocols import Receiver
 
 __all__ = ["StreamTransport"]
@@ -43,6 +45,8 @@ class StreamTransport:
         self._closed = False
         self._lines: LineWriter | None = None
         self._reading: asyncio.Task[None] | None = None
+        self._waiting: asyncio.Task[None] | None = None
+        """Task that waits until the peer has read enough."""
 
     async def start(self, receiver: Receiver) -> None:
         """Start reading and delivering messages."""
@@ -62,6 +66,27 @@ class StreamTransport:
         with contextlib.suppress(ConnectionError):
             await self._writer.drain()
 
+    @property
+    def full(self) -> bool:
+        """True if the peer reads so slowly that notifications should wait."""
+        lines = self._lines
+        if lines is None:
+            return False
+        return lines.full or self._writer.transport.get_write_buffer_size() > ENOUGH_BYTES
+
+    def call_when_writable(self, act: Callable[[], None]) -> None:
+        """Call a function once, when the peer has read enough for more to be sent."""
+        if self._waiting is not None:
+            self._waiting.cancel()
+        self._waiting = asyncio.get_running_loop().create_task(self._call_when_writable(act))
+
+    async def _call_when_writable(self, act: Callable[[], None]) -> None:
+        if self._lines is not None:
+            self._lines.flush()
+        await self.drain()
+        self._waiting = None
+        act()
+
     async def aclose(self) -> None:
         """Send the queued messages, then close both streams."""
         if self._closed:
@@ -72,8 +97,9 @@ class StreamTransport:
             lines.flush()
         # asyncio sends what is buffered and then closes, even if the wait below is cancelled.
         self._writer.close()
-        if self._reading is not None:
-            self._reading.cancel()
+        for task in (self._reading, self._waiting):
+            if task is not None:
+                task.cancel()
         closing = asyncio.ensure_future(self._writer.wait_closed())
         try:
             await asyncio.wait([closing], timeout=LAST_WRITE_WAIT_S)

@@ -113,10 +113,11 @@ MALFORMED = [
     _call(
         "nested brackets in arguments",
         b'{"name":"echo","arguments":{"text":' + DEEP + b'},"_meta":META}',
-        ParseError,
+        InvalidRequest,
+        7,
     ),
     _call("broken UTF-8 in params", b'{"name":"\xff\xfe","_meta":META}', ParseError, 7),
-    _call("nested brackets as params", DEEP, ParseError),
+    _call("nested brackets as params", DEEP, InvalidRequest, 7),
 ]
 
 

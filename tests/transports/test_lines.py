@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import tracemalloc
 from itertools import pairwise
 
 import pytest
@@ -127,7 +128,19 @@ def test_a_message_that_never_ends_is_not_kept_in_memory() -> None:
     reader = LineReader(Kept(), 1000)
     for _ in range(10_000):
         reader.feed(b"x" * 100)
-    assert sum(map(len, reader._parts)) <= 1000
+    assert len(reader._line) <= 1000
+
+
+def test_a_message_of_pieces_of_one_byte_takes_no_more_memory_than_its_size() -> None:
+    reader = LineReader(Kept(), 1_000_000)
+    tracemalloc.start()
+    try:
+        for _ in range(200_000):
+            reader.feed(b"x")
+        _, peak_bytes = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert peak_bytes < 1_000_000
 
 
 # --- writing ---

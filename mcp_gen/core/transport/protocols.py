@@ -20,6 +20,7 @@ __all__ = [
     "Duplex",
     "Exchange",
     "Lines",
+    "Paced",
     "PostedMessage",
     "PostedRequest",
     "Posts",
@@ -84,6 +85,24 @@ class Duplex(Protocol):
 
     async def aclose(self) -> None:
         """Send the queued messages, then close. A second call does nothing."""
+        ...
+
+
+@runtime_checkable
+class Paced(Protocol):
+    """Extra methods of a transport whose peer may read slower than messages are sent."""
+
+    @property
+    def full(self) -> bool:
+        """True if the peer reads so slowly that notifications should wait."""
+        ...
+
+    def call_when_writable(self, act: Callable[[], None]) -> None:
+        """Call a function once, when the peer has read enough for more to be sent.
+
+        Args:
+            act: The function. One that is already waiting is replaced.
+        """
         ...
 
 

@@ -208,6 +208,7 @@ class ClientConnection(DuplexConnection):
             self._keep_alive_task.cancel()
             await asyncio.wait([self._keep_alive_task])
         await wait_or_cancel(self._tasks, 0, self._give_up)
+        self._send_all_waiting()
         try:
             await self._transport.aclose()
         finally:

@@ -22,8 +22,10 @@ from mcp_gen.core.protocol_state import (
     RequestReceived,
     ResponseReceived,
 )
+from mcp_gen.core.transport.protocols import Paced
 from mcp_gen.session.duplex.deadlines import SlidingTimeout, TimeoutQueue
 from mcp_gen.session.duplex.progress import DetachedProgress
+from mcp_gen.session.duplex.unread import Notice, UnreadNotifications
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Coroutine
@@ -72,6 +74,10 @@ class DuplexConnection(ABC):
     on_late_response: Callable[[Method[Any, Any], Raw], None] | None = None
     """Called with a result that arrives after its request was cancelled; None drops it."""
     _lost: SessionLost | None = None
+    _paced: Paced | None = None
+    """The transport, if it tells whether the peer reads too slowly."""
+    _unread: UnreadNotifications | None = None
+    """Notifications that wait until the peer reads again."""
     _log: ClassVar[logging.Logger]
     """Logger of this side."""
 
@@ -84,6 +90,8 @@ class DuplexConnection(ABC):
         max_response_values: int | None = None,
     ) -> None:
         self._transport = transport
+        if isinstance(transport, Paced):
+            self._paced = transport
         self._outbound = outbound
         self._notifications = notices
         self.loop = asyncio.get_running_loop()
@@ -230,8 +238,52 @@ class DuplexConnection(ABC):
         return way
 
     def notify(self, method: Method[P, None], params: Any = UNSET) -> None:
-        """Send a notification."""
-        self._transport.send(envelope.notification(method.name, params))
+        """Send a notification; while the peer does not read, it waits or is dropped.
+
+        See `UnreadNotifications` for which.
+        """
+        message = envelope.notification(method.name, params)
+        if self._unread or (self._paced is not None and self._paced.full):
+            self._let_wait(method, params, Notice(message))
+        else:
+            self._transport.send(message)
+
+    def _let_wait(self, method: Method[P, None], params: Any, notice: Notice) -> None:
+        if self._unread is None:
+            self._unread = UnreadNotifications()
+        if not self._unread and self._paced is not None:
+            self._paced.call_when_writable(self._send_waiting)
+        self._unread.add(self.profile, method, params, notice)
+
+    def _send_waiting(self) -> None:
+        """Send notifications that wait, until the transport is full again."""
+        unread, paced = self._unread, self._paced
+        if unread is None or paced is None:
+            return
+        for notice in unread.take():
+            self._send_notice(notice)
+            if paced.full:
+                break
+        if unread:
+            paced.call_when_writable(self._send_waiting)
+            return
+        dropped = unread.take_dropped()
+        if dropped:
+            self._log.warning("dropped %d log messages: the peer does not read", dropped)
+
+    def _send_all_waiting(self) -> None:
+        """Send all notifications that wait: the connection is about to close."""
+        for notice in self._unread.take() if self._unread else ():
+            self._send_notice(notice)
+
+    def _send_waiting_progress(self) -> None:
+        """Send progress that waits: none may follow the response that is about to be sent."""
+        if self._unread and self.profile is not None and self.profile.progress is not None:
+            for notice in self._unread.take(self.profile.progress.name):
+                self._send_notice(notice)
+
+    def _send_notice(self, notice: Notice) -> None:
+        self._transport.send(notice.message)
 
     def answers(self, id: RequestId | None) -> bool:
         """Return True if the request with this id is still being answered."""
@@ -389,6 +441,8 @@ class DuplexConnection(ABC):
 
     def _send(self, answer: bytes | None, batch: Batch | None) -> None:
         whole = batch.add(answer) if batch else answer
+        if self._unread:
+            self._send_waiting_progress()
         if whole is not None:
             self._transport.send(whole)
 

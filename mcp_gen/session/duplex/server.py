@@ -135,6 +135,7 @@ class ServerConnection(DuplexConnection, Session, Generic[C]):
         finally:
             await self._stop()
             await wait_or_cancel(self._tasks, 0, self._give_up)
+            self._send_all_waiting()
             try:
                 await self._transport.aclose()
             finally:
@@ -228,6 +229,8 @@ class ServerConnection(DuplexConnection, Session, Generic[C]):
 
     def _finish(self, call: Call[C], answer: bytes | None) -> None:
         del self._connection.in_flight[call.id]
+        if self._unread:
+            self._send_waiting_progress()
         # A cancelled request gets no response, even if its handler continues.
         if call.batch is not None or call.cancelled:
             self._send(None if call.cancelled else answer, call.batch)

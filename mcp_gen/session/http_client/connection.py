@@ -15,6 +15,7 @@ from mcp_gen.core import envelope
 from mcp_gen.core.errors import McpError, SessionExpired
 from mcp_gen.core.extensions.extensions import Extensions
 from mcp_gen.session.duplex.client import ClientConnection
+from mcp_gen.session.duplex.unread import Notice
 from mcp_gen.session.http_client.headers import MirroredHeaders
 
 if TYPE_CHECKING:
@@ -128,9 +129,16 @@ class HttpClientConnection(ClientConnection):
         return result
 
     def notify(self, method: Method[P, None], params: Any = UNSET) -> None:
-        """Send a notification in a POST of its own."""
+        """Send a notification in a POST of its own; see `DuplexConnection.notify`."""
         headers: Lines = () if self._mirror is None else self._mirror.headers(method.name, params)
-        self._http.post_notification(envelope.notification(method.name, params), headers)
+        notice = Notice(envelope.notification(method.name, params), headers)
+        if self._unread or (self._paced is not None and self._paced.full):
+            self._let_wait(method, params, notice)
+        else:
+            self._send_notice(notice)
+
+    def _send_notice(self, notice: Notice) -> None:
+        self._http.post_notification(*notice)
 
     def _send_request(
         self, way: MessageSender, id: RequestId, waiter: Waiter, method: Method[P, R], params: P

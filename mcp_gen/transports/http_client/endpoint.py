@@ -205,15 +205,14 @@ async def read_whole(response: Response, limit_bytes: int) -> bytes:
     length = response.headers.get("content-length", "")
     if length.isdigit() and int(length) > limit_bytes:
         raise TransportError(f"expected a body of at most {limit_bytes} bytes, got {length}")
-    parts: list[bytes] = []
-    size = 0
+    # One buffer instead of a list of parts: a server may send one byte per part.
+    body = bytearray()
     async with aclosing(response.chunks()) as chunks:
         async for chunk in chunks:
-            size += len(chunk)
-            if size > limit_bytes:
+            body += chunk
+            if len(body) > limit_bytes:
                 raise TransportError(f"expected a body of at most {limit_bytes} bytes, got more")
-            parts.append(chunk)
-    return parts[0] if len(parts) == 1 else b"".join(parts)
+    return bytes(body)
 
 
 async def refusal(response: Response, what: str) -> tuple[HttpError, bytes]:

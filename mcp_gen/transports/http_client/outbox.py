@@ -20,6 +20,8 @@ ANSWERS_AT_ONCE = 16
 """Answers to requests of the server that are sent at the same time."""
 MOST_ANSWERS = 1_000
 """Answers that may wait for those; a server that does not take them loses the others."""
+ENOUGH_MESSAGES = 100
+"""Number of queued messages from which further notifications wait."""
 
 Post: TypeAlias = "Callable[[bytes, Lines], Awaitable[None]]"
 """POSTs a message that has no response; its errors are logged."""
@@ -41,6 +43,7 @@ class Outbox:
         self._answers: deque[bytes] = deque()
         self._answering = 0
         self._is_behind = False
+        self._when_writable: Callable[[], None] | None = None
         self._sender: asyncio.Task[None] | None = None
 
     def begin(self, work: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
@@ -55,6 +58,15 @@ class Outbox:
         self._queue.append((message, headers))
         if self._sender is None or self._sender.done():
             self._sender = self.begin(self._send_all())
+
+    @property
+    def full(self) -> bool:
+        """True if the server accepts messages so slowly that no more should be queued."""
+        return len(self._queue) >= ENOUGH_MESSAGES
+
+    def call_when_writable(self, act: Callable[[], None]) -> None:
+        """Call a function once, when more can be queued."""
+        self._when_writable = act
 
     def send(self, message: bytes) -> None:
         """Send the answer to a request of the server, without a fixed order.
@@ -89,6 +101,10 @@ class Outbox:
     async def _send_all(self) -> None:
         while self._queue:
             await self._send(*self._queue.popleft())
+            act = self._when_writable
+            if act is not None and len(self._queue) < ENOUGH_MESSAGES:
+                self._when_writable = None
+                act()
 
     async def _send_answers(self, message: bytes) -> None:
         try:

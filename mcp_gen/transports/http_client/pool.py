@@ -20,6 +20,14 @@ IDLE_S = 4.0
 
 Servers commonly close idle connections after 5 s. A request sent at that moment would be lost.
 """
+MAX_URLS = 100
+"""Number of URLs of one server that are kept prepared."""
+_CODINGS = ("gzip", "deflate")
+"""Content codings that a given client may decode.
+
+They grow each chunk a thousand times at most. Others, or one inside another, grow it without bound
+before there is a size to check.
+"""
 _SAFE = "/%:@!$&'()*+,;=-._~?"
 
 
@@ -100,6 +108,9 @@ class Pool:
 
         known = self._urls.get(url)
         if known is None:
+            if len(self._urls) >= MAX_URLS:
+                # A server may redirect to ever other URLs.
+                self._urls.clear()
             known = self._urls[url] = self._prepare(url)
         pool, target, host = known
         lines = [host, *headers]
@@ -223,8 +234,9 @@ class HttpxClient:
         # No read timeout: the sender of a request decides how long to wait.
         given = client.timeout
         limits = {"connect": given.connect, "write": given.write, "pool": given.pool, "read": None}
+        lines = [*headers, (b"accept-encoding", ", ".join(_CODINGS).encode())]
         request = client.build_request(
-            method, url, headers=headers, content=body, extensions={"timeout": limits}
+            method, url, headers=lines, content=body, extensions={"timeout": limits}
         )
         try:
             return _ClientResponse(await client.send(request, stream=True, follow_redirects=False))
@@ -244,6 +256,9 @@ class _ClientResponse:
         self.headers: Mapping[str, str] = response.headers
 
     async def chunks(self) -> AsyncGenerator[bytes, None]:
+        coding = self.headers.get("content-encoding", "identity").strip().lower()
+        if coding not in (*_CODINGS, "identity"):
+            raise TransportError("expected a body in gzip or deflate, or as it is")
         try:
             async with aclosing(self._response.aiter_bytes()) as parts:
                 async for part in parts:

@@ -78,6 +78,15 @@ class PostingTransport(ABC):
         """Queue a notification; notifications arrive in order."""
         self._outbox.add(message, headers)
 
+    @property
+    def full(self) -> bool:
+        """True if the server accepts messages so slowly that notifications should wait."""
+        return self._outbox.full
+
+    def call_when_writable(self, act: Callable[[], None]) -> None:
+        """Call a function once, when the server has accepted enough for more to be sent."""
+        self._outbox.call_when_writable(act)
+
     def send(self, message: bytes) -> None:
         """Send at once a message that has no response."""
         self._outbox.send(message)

@@ -324,16 +324,14 @@ async def test_a_body_that_is_too_large_is_refused_over_http() -> None:
 
 
 @every_revision
-async def test_what_is_nested_too_deeply_to_read_is_a_parse_error(revision: str) -> None:
+async def test_what_is_nested_too_deeply_to_read_is_refused_with_its_id(revision: str) -> None:
     deep: Any = b'{"jsonrpc":"2.0","id":1,"method":"tools/list","params":'
     deep += b'{"a":' * 100_000 + b"1" + b"}" * 100_001
     async with talking(Server("deep"), revision) as client:
         client.send(deep)
-        answer = await client.next()
-        assert (answer["error"]["code"], "nested too deeply" in answer["error"]["message"]) == (
-            -32700,
-            True,
-        )
+        error = (await client.answer(1))["error"]
+    told = "a message may be nested at most 500 levels deep"
+    assert error == {"code": -32600, "message": told}
 
 
 # --- idle timeouts ---
