@@ -18,6 +18,7 @@ from mcp_gen import (
     Context,
     InvalidResult,
     McpError,
+    PeerLimits,
     ProtocolError,
     Server,
     UncheckedResult,
@@ -120,7 +121,9 @@ def offering(**schemas: Any) -> Server:
     Raises:
         UsageError: A schema is refused.
     """
-    server = Server("hostile", schema_timeout_s=DEADLINE_S)
+    # Otherwise very long arguments are refused before they are read.
+    limits = PeerLimits(max_values=10**7)
+    server = Server("hostile", schema_timeout_s=DEADLINE_S, peer_limits=limits)
 
     async def echo(ctx: Context, arguments: dict[str, Any]) -> Any:
         return arguments

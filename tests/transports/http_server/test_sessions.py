@@ -622,13 +622,13 @@ async def test_without_sessions_nobody_is_asked() -> None:
 async def test_an_answer_that_cannot_be_written_is_an_internal_error(revision: str) -> None:
     server = Server("broken")
 
-    @server.tool
-    async def broken() -> latest.CallToolResult:
+    @server.method("acme/broken", params=dict[str, Any], result=dict[str, Any])
+    async def broken(ctx: Context, params: dict[str, Any]) -> dict[str, Any]:
         """Return a value that JSON cannot carry."""
-        return latest.CallToolResult(content=[], meta={"a": object()})
+        return {"a": object()}
 
     async with surfing(server.asgi(), revision) as client:
-        reply = await client.ask(client.speaker.call(1, "broken"))
+        reply = await client.ask(client.speaker.request(1, "acme/broken"))
     assert (reply.status, reply.json["error"]["message"]) == (200, "internal error")
 
 

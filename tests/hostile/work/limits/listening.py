@@ -22,7 +22,8 @@ ACKNOWLEDGED = "notifications/subscriptions/acknowledged"
 
 def holding(**limits: int) -> Server:
     """Return a server with any number of resources."""
-    server = Server("held", peer_limits=PeerLimits(**limits))
+    # Otherwise very long lists are refused before they are read.
+    server = Server("held", peer_limits=PeerLimits(**{"max_values": 10**7, **limits}))
 
     @server.resource("note://{+name}")
     def note(name: str) -> str:
