@@ -10,6 +10,7 @@ import pytest
 
 import mcp_wire
 from mcp_gen import Client, Context, McpError, Server
+from mcp_gen.transports.memory import MemoryTransport
 from mcp_gen.types import Tool
 from tests.server.mounting.gateway import at_two, gateway, weather
 from tests.support.frames import HANDSHAKE, PER_REQUEST, each_lifecycle, every_revision
@@ -254,20 +255,30 @@ async def test_a_tool_that_can_only_be_a_task_is_left_out_and_said_so(
 @each_lifecycle
 @pytest.mark.parametrize("inside", [HANDSHAKE, PER_REQUEST])
 async def test_a_read_that_the_connection_did_not_outlive_is_answered_after_a_reconnect(
-    revision: str, inside: str
+    revision: str, inside: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     inner = Server("inner")
     reads: list[int] = []
+    over = asyncio.Event()
+    ends: list[MemoryTransport] = []
+    start = MemoryTransport.start
+
+    async def started(end: MemoryTransport, receiver: Any) -> None:
+        ends.append(end)
+        await start(end, receiver)
+
+    monkeypatch.setattr(MemoryTransport, "start", started)
 
     @inner.resource("inner:///page")
     async def page() -> str:
         reads.append(len(reads))
         if len(reads) == 1:
-            for session in inner.sessions():
-                session.end()
-            await asyncio.Event().wait()
+            # Without a last word, as of a process that is killed.
+            await ends[0].aclose()
+            await over.wait()
         return "the page"
 
     async with gateway(inner, inside) as server, talk(lambda: server, revision) as client:
         read = await client.request("resources/read", {"uri": "inner:///page"})
+        over.set()
     assert (read["contents"][0]["text"], len(reads)) == ("the page", 2)
