@@ -8,7 +8,9 @@ from typing import TYPE_CHECKING, Any, cast
 from urllib.parse import unquote, urldefrag, urljoin
 
 from mcp_gen.core.errors import UsageError
+from mcp_gen.core.finite import check_plain
 from mcp_gen.server.functions.pydantic_types import InvalidValue
+from mcp_gen.server.functions.schema_doubts import is_doubtful
 
 if TYPE_CHECKING:
     from jsonschema_rs import Validator
@@ -95,6 +97,9 @@ class CompiledSchema:
             )
         except (jsonschema_rs.ValidationError, jsonschema_rs.ReferencingError, ValueError) as error:
             message = getattr(error, "message", None) or str(error)
+            if isinstance(error, jsonschema_rs.ValidationError):
+                where = _truncate(_path("$", error.instance_path))
+                message = f"{_truncate(message)} - at `{where}`"
             raise UsageError(f"{self.what}: no valid schema: {message}") from None
 
     def compile(self) -> None:
@@ -104,6 +109,16 @@ class CompiledSchema:
             UsageError: The schema is not valid.
         """
         _ = self._validator
+
+    def check_schema(self) -> None:
+        """Check the schema itself. It is compiled now if its keywords leave any doubt.
+
+        Raises:
+            UsageError: The schema is not valid.
+        """
+        check_plain(self.schema, self.what)
+        if is_doubtful(self.schema):
+            self.compile()
 
     def check(self, value: Any, path: str = "$") -> None:
         """Validate plain JSON against the schema.

@@ -68,7 +68,7 @@ class Constants(pydantic.BaseModel):
 
 @dataclasses.dataclass
 class Made:
-    """What a tool returns, its annotation, and the path of the number."""
+    """Value that a tool returns, with its annotation and the path of the number."""
 
     hint: Any
     value: Callable[[float], Any]
