@@ -15,7 +15,7 @@ from msgspec import Struct
 
 from mcp_gen.core.errors import UsageError
 
-__all__ = ["check_finite", "check_meta", "find_non_finite"]
+__all__ = ["check_finite", "check_plain", "find_non_finite"]
 
 _Place: TypeAlias = "tuple[_Place | None, str]"
 """A step of a path, behind the steps before it."""
@@ -45,17 +45,18 @@ def check_finite(value: Any, json: bytes, what: str, path: str = "$") -> None:
             raise UsageError(f"{what}: JSON has no number {number} - at `{where}`")
 
 
-def check_meta(meta: dict[str, Any] | None, what: str) -> None:
-    """Check the `_meta` of a description.
+def check_plain(value: Any, what: str, path: str = "$") -> None:
+    """Check plain JSON that will be encoded.
 
     Args:
-        meta: The members; None if there are none.
+        value: The value; None is no number.
         what: Beginning of the error message.
+        path: JSON path of the value.
 
     Raises:
         UsageError: A number in it is NaN or infinite; the message ends in the path.
     """
-    found = None if meta is None else find_non_finite(meta, "$._meta")
+    found = find_non_finite(value, path)
     if found is not None:
         raise UsageError(f"{what}: JSON has no number {found[1]} - at `{found[0]}`")
 

@@ -103,12 +103,14 @@ class JsonSchema:
         return compile_schema(self.schema, linear=True)
 
     def compile(self) -> None:
-        """Compile the schema now, if it is compiled in this process.
+        """Compile the schema now, in this process: for schemas of the author, not of a peer.
 
         Raises:
             BadSchema: The schema is not valid.
         """
-        if not self.vetted.reason:
+        if self.vetted.reason:
+            compile_schema(self.schema, linear=False)
+        else:
             _ = self._validator
 
     def check(self, value: Any) -> None:
@@ -175,7 +177,10 @@ def compile_schema(schema: Any, *, linear: bool) -> Validator:
             pattern_options=options,
         )
     except (jsonschema_rs.ValidationError, jsonschema_rs.ReferencingError, ValueError) as error:
-        raise BadSchema(shorten(getattr(error, "message", None) or str(error))) from None
+        message = shorten(getattr(error, "message", None) or str(error))
+        if isinstance(error, jsonschema_rs.ValidationError):
+            message = f"{message} - at `${shorten(_path(error.instance_path))}`"
+        raise BadSchema(message) from None
 
 
 def explain(validator: Validator, value: Any) -> Misfit:

@@ -33,7 +33,14 @@ from mcp_gen.server.functions.json_overlap import (
     is_named_tuple,
 )
 
-__all__ = ["JsonTypeReader", "NotJsonType", "bare", "json_reader_for", "metadata"]
+__all__ = [
+    "JsonTypeReader",
+    "NotJsonType",
+    "bare",
+    "json_reader_for",
+    "metadata",
+    "without_qualifiers",
+]
 
 
 class NotJsonType(Exception):
@@ -203,7 +210,7 @@ def _reader_of_fields(
     except NameError:
         return JsonTypeReader.FLOATS  # the name may be defined further down
     try:
-        field_hints = (_without_qualifiers(hints[name]) for name in names if name in hints)
+        field_hints = (without_qualifiers(hints[name]) for name in names if name in hints)
         return _reader_of_all(field_hints, enclosing | {kind})
     except NotJsonType as error:
         raise NotJsonType(f"{kind.__name__}: {error}") from None
@@ -229,7 +236,7 @@ def _reader_of_pydantic_metadata(given: Iterable[Any]) -> JsonTypeReader:
     return JsonTypeReader.PYDANTIC | (JsonTypeReader.EXTRA if extra else JsonTypeReader.ANY)
 
 
-def _without_qualifiers(hint: Any) -> Any:
+def without_qualifiers(hint: Any) -> Any:
     """Return the type inside Required, NotRequired and ReadOnly of a TypedDict."""
     while getattr(get_origin(hint), "_name", "") in ("Required", "NotRequired", "ReadOnly"):
         (hint,) = get_args(hint)

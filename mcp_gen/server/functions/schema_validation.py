@@ -9,9 +9,11 @@ from typing import Any, cast
 from urllib.parse import unquote, urldefrag, urljoin
 
 from mcp_gen.core.errors import SchemaNotChecked, UsageError
+from mcp_gen.core.finite import check_plain
 from mcp_gen.schemas.schema import BadSchema, JsonSchema, Misfit, NeedsWorker
 from mcp_gen.server.functions.pending_checks import outcome_of
 from mcp_gen.server.functions.pydantic_types import InvalidValue
+from mcp_gen.server.functions.schema_doubts import is_doubtful
 
 __all__ = ["MAX_DEPTH", "MAX_SUBSCHEMAS", "CompiledSchema"]
 
@@ -103,6 +105,16 @@ class CompiledSchema:
             self._compiled.compile()
         except BadSchema as error:
             raise self._no_schema(error) from None
+
+    def check_schema(self) -> None:
+        """Check the schema itself. It is compiled now if its keywords leave any doubt.
+
+        Raises:
+            UsageError: The schema is not valid.
+        """
+        check_plain(self.schema, self.what)
+        if is_doubtful(self.schema):
+            self.compile()
 
     def check(self, value: Any, path: str = "$") -> None:
         """Validate plain JSON against the schema.

@@ -8,7 +8,7 @@ from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any, Protocol, TypeAlias, TypeVar
 
 from mcp_gen.core.errors import InvalidParams, UsageError
-from mcp_gen.core.finite import check_meta
+from mcp_gen.core.finite import check_plain
 from mcp_gen.server.context.blocking import call_in_thread
 from mcp_gen.server.context.context import runtime_of
 from mcp_gen.server.functions.signature import Signature
@@ -71,7 +71,7 @@ class FunctionPrompt:
         self._function = function
         self._signature = Signature(function)
         self.name = self._signature.name if name is None else name
-        check_meta(described.get("meta"), f"prompt {self.name}")
+        check_plain(described.get("meta"), f"prompt {self.name}", "$._meta")
         self._described = described
         self._reader = TextReader(self._signature)
 
@@ -119,7 +119,7 @@ class HandledPrompt:
     """
 
     def __init__(self, prompt: latest.Prompt, handler: PromptHandler) -> None:
-        check_meta(prompt.meta, f"prompt {prompt.name}")
+        check_plain(prompt.meta, f"prompt {prompt.name}", "$._meta")
         self.name = prompt.name
         self._prompt = prompt
         self._handler = handler

@@ -13,7 +13,7 @@ from typing import Any, TypeAlias
 import msgspec
 
 from mcp_gen.core.errors import UsageError
-from mcp_gen.core.finite import check_meta
+from mcp_gen.core.finite import check_plain
 from mcp_gen.server.context.context import Context
 from mcp_gen.server.context.options import (
     DescribedResource,
@@ -74,7 +74,7 @@ class FixedResource:
             size = len(source.encode() if isinstance(source, str) else source)
         self.described = latest.Resource(uri=uri, size=size, **{**fields, **_without_none(given)})
         """Description of the resource that clients see."""
-        check_meta(self.described.meta, f"resource {uri!r}")
+        check_plain(self.described.meta, f"resource {uri!r}", "$._meta")
         self.mime_type: str | None = given.get("mime_type")
 
     def _check(self, signature: Signature) -> None:
@@ -137,7 +137,7 @@ class TemplatedResource:
         fields = {**_description_from(self.signature), **_without_none(given)}
         self.described = latest.ResourceTemplate(uri_template=uri_template, **fields)
         """Description of the template that clients see."""
-        check_meta(self.described.meta, f"URI template {uri_template!r}")
+        check_plain(self.described.meta, f"URI template {uri_template!r}", "$._meta")
         self.mime_type: str | None = given.get("mime_type")
 
     def _check(self) -> None:

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping
+from contextlib import suppress
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from msgspec import Raw
 
 from mcp_gen.core.errors import UsageError
-from mcp_gen.core.finite import check_meta
+from mcp_gen.core.finite import check_plain
 from mcp_gen.server.functions.docstrings import parse_docstring
 from mcp_gen.server.functions.json_types import JsonTypeReader
 from mcp_gen.server.functions.signature import Signature
@@ -76,7 +78,7 @@ class FunctionTool(ServerTool):
             immediate_message=immediate_message,
         )
         check_icons(f"tool {name}", icons)
-        check_meta(meta, f"tool {name}")
+        check_plain(meta, f"tool {name}", "$._meta")
         if run_in_thread and self.signature.is_async:
             raise UsageError(f"tool {name}: an async function runs on the loop, not in a thread")
         self._description = description
@@ -87,6 +89,12 @@ class FunctionTool(ServerTool):
             "meta": meta,
         }
         self._compiled_schema = None if input_schema is None else _input_schema(name, input_schema)
+        has_extra = self._compiled_schema is None and self.signature.has_extra_schema
+        self._checks_arguments = has_extra or self._compiled_schema is not None
+        if has_extra:
+            # At once, for the errors; unless a type is defined further down.
+            with suppress(NameError):
+                self._checks_arguments = self._extra_keywords is not None
         if output_schema is not None:
             self.output = output_for_schema(name, output_schema)
         else:
@@ -100,7 +108,7 @@ class FunctionTool(ServerTool):
     @property
     def by_annotations(self) -> bool:
         """Return True if msgspec can derive the input schema from the annotations alone."""
-        return self._compiled_schema is None and not any(
+        return not self._checks_arguments and not any(
             one.by_pydantic for one in self.signature.parameters
         )
 
@@ -124,11 +132,33 @@ class FunctionTool(ServerTool):
 
     def decode(self, arguments: Raw | dict[str, Any] | None) -> Any:
         """Decode the arguments of a call for the function; see `ServerTool.decode`."""
-        if self._compiled_schema is not None:
-            self._compiled_schema.check(plain_arguments(arguments))
+        if self._checks_arguments:
+            return self._checked(arguments)
         if isinstance(arguments, Raw):
             return self.signature.decode(arguments)
         return self.signature.convert(arguments or {})
+
+    def _checked(self, arguments: Raw | dict[str, Any] | None) -> Any:
+        """Decode arguments that also have to match a schema: one that was given, or of keywords."""
+        plain = plain_arguments(arguments)
+        if self._compiled_schema is not None:
+            self._compiled_schema.check(plain)
+        if isinstance(arguments, Raw):
+            made = self.signature.decode(arguments)
+        else:
+            made = self.signature.convert(arguments or {})
+        if self._compiled_schema is None and self._extra_keywords is not None:
+            self._extra_keywords.check(plain)
+        return made
+
+    @cached_property
+    def _extra_keywords(self) -> CompiledSchema | None:
+        """Schema of what authors have added to the types of parameters; None if nothing."""
+        # Loaded with the first tool that has such keywords.
+        from mcp_gen.server.functions.extra_keywords import extra_of_parameters
+
+        hints = {one.name: one.hint for one in self.signature.parameters}
+        return extra_of_parameters(hints, f"tool {self.name}")
 
     def call(self, ctx: Context, arguments: Any) -> Awaitable[Any]:
         """Call the function. One that is not async runs in a thread, where it may block."""

@@ -195,11 +195,13 @@ class _DataOutput(Output):
 class _HintOutput(_DataOutput):
     """Output of a type that msgspec encodes."""
 
-    def __init__(self, what: str, hint: Any, *, floats: bool) -> None:
+    def __init__(self, what: str, hint: Any, *, floats: bool, extra: bool) -> None:
         classes = accepted_classes(hint)
-        super().__init__(what, classes or frozenset(), floats=floats)
+        self._extra = _extra_of(what, hint) if extra else None
+        unchecked = frozenset[type]() if self._extra else classes or frozenset()
+        super().__init__(what, unchecked, floats=floats)
         self._hint = hint
-        self._accepts_all = classes is None
+        self._accepted = classes
 
     @cached_property
     def _schema(self) -> dict[str, Any]:
@@ -215,19 +217,22 @@ class _HintOutput(_DataOutput):
 
     def _json(self, value: Any) -> bytes:
         json = self._to_json(value)
-        if not self._accepts_all:
-            # Only values of another class come here; type checkers cover the rest.
+        if self._accepted is not None and value.__class__ not in self._accepted:
+            # Of values of another class; type checkers cover the rest.
             self._decoder.decode(json)
+        if self._extra is not None:
+            self._extra.check(msgspec.json.decode(json))
         return json
 
 
 class _PydanticOutput(_DataOutput):
     """Output of a type that pydantic encodes."""
 
-    def __init__(self, what: str, hint: Any, *, floats: bool) -> None:
+    def __init__(self, what: str, hint: Any, *, floats: bool, extra: bool) -> None:
         super().__init__(what, floats=floats)
         self._hint = hint
         self._floats = floats
+        self._extra = _extra_of(what, hint) if extra else None
         self._class = bare(hint)
         self._is_model = hasattr(self._class, "__pydantic_serializer__")
 
@@ -250,6 +255,8 @@ class _PydanticOutput(_DataOutput):
         json = pydantic_types.dump(self._adapter, value)
         if self._floats:
             check_finite(value, json, "the result")
+        if self._extra is not None:
+            self._extra.check(msgspec.json.decode(json))
         return json
 
 
@@ -291,20 +298,32 @@ def output_for_type(what: str, hint: Any, reader: JsonTypeReader) -> Output:
     if hint is None:
         return Output()
     made = _PydanticOutput if JsonTypeReader.PYDANTIC in reader else _HintOutput
-    return made(what, hint, floats=JsonTypeReader.FLOATS in reader)
+    floats, extra = JsonTypeReader.FLOATS in reader, JsonTypeReader.EXTRA in reader
+    return made(what, hint, floats=floats, extra=extra)
 
 
-def output_for_schema(what: str, schema: Any) -> Output:
+def _extra_of(what: str, hint: Any) -> CompiledSchema | None:
+    # Loaded with the first tool that has such keywords.
+    from mcp_gen.server.functions.extra_keywords import extra_of_type
+
+    return extra_of_type(hint, f"tool {what}: its result")
+
+
+def output_for_schema(what: str, schema: Any, *, checked: bool = True) -> Output:
     """Return the output for a user-written JSON Schema.
 
     Args:
         what: Name of the tool, for error messages.
         schema: The output schema.
+        checked: Check now that the schema is valid, not at the first call.
 
     Raises:
-        UsageError: The schema is not supported; see `CompiledSchema`.
+        UsageError: The schema is not valid, or not supported; see `CompiledSchema`.
     """
     # Loaded with the first user-written schema.
     from mcp_gen.server.functions.schema_validation import CompiledSchema
 
-    return _SchemaOutput(what, CompiledSchema(schema, f"{what}: output schema", moves=True))
+    made = CompiledSchema(schema, f"{what}: output schema", moves=True)
+    if checked:
+        made.check_schema()
+    return _SchemaOutput(what, made)

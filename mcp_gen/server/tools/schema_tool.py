@@ -5,13 +5,14 @@ from __future__ import annotations
 import inspect
 from collections.abc import Awaitable, Callable
 from functools import partial
-from typing import TYPE_CHECKING, Any, TypeAlias
+from importlib import import_module
+from typing import TYPE_CHECKING, Any, TypeAlias, cast
 
 from msgspec import Raw
 
 import mcp_wire
 from mcp_gen.core.errors import UsageError
-from mcp_gen.core.finite import check_meta
+from mcp_gen.core.finite import check_plain
 from mcp_gen.core.projection.project import restate
 from mcp_gen.server.context.blocking import call_in_thread
 from mcp_gen.server.functions.schema_validation import CompiledSchema
@@ -21,6 +22,7 @@ from mcp_wire import latest
 
 if TYPE_CHECKING:
     from mcp_gen.server.context.context import Context
+    from mcp_wire.profile import Profile
 
 __all__ = ["SchemaTool", "SchemaToolHandler", "input_schema_of"]
 
@@ -55,6 +57,7 @@ class SchemaTool(ServerTool):
         immediate_message: str | None = None,
     ) -> None:
         task = task or _declared_task_support(tool)
+        _check_root(tool)
         tool = restate(tool, mcp_wire.LATEST).value
         super().__init__(
             tool.name,
@@ -64,7 +67,7 @@ class SchemaTool(ServerTool):
             immediate_message=immediate_message,
         )
         check_icons(f"tool {tool.name}", tool.icons)
-        check_meta(tool.meta, f"tool {tool.name}")
+        check_plain(tool.meta, f"tool {tool.name}", "$._meta")
         self._tool = tool
         self._handler = handler
         self._is_async = _check_handler(tool.name, handler)
@@ -102,12 +105,31 @@ def input_schema_of(name: str, schema: Any) -> CompiledSchema:
     """Compile the input schema of a tool.
 
     Raises:
-        UsageError: The schema is not of type `object`, or is not supported.
+        UsageError: The schema is not valid, not of type `object`, or not supported.
     """
     made = CompiledSchema(schema, f"tool {name}: input schema")
+    made.check_schema()
     if made.schema.get("type") != "object":
         raise UsageError(f'tool {name}: input schema: expected `"type": "object"` at its root')
     return made
+
+
+def _check_root(tool: Any) -> None:
+    """Check the type of an output schema at the revision that the description is written for.
+
+    Raises:
+        UsageError: The revision has objects alone. Of the newest revision's types, other schemas
+            are wrapped there.
+    """
+    schema = getattr(tool, "output_schema", None)
+    profile: Profile = import_module(type(tool).__module__.rpartition(".")[0]).PROFILE
+    if profile.structured_content != "object" or not isinstance(schema, dict):
+        return
+    if cast("dict[str, Any]", schema).get("type") != "object":
+        raise UsageError(
+            f'tool {tool.name}: output schema: {profile.revision} has `"type": "object"` at its '
+            "root alone; a Tool of the newest revision may have any, and is wrapped there"
+        )
 
 
 def _declared_task_support(tool: Any) -> TaskSupport | None:

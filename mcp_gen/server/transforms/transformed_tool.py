@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, cast
 import msgspec
 from msgspec import Raw
 
-from mcp_gen.core.finite import check_meta
+from mcp_gen.core.finite import check_plain
 from mcp_gen.server.content.results import at_newest, is_alternative_result, is_result
 from mcp_gen.server.context.options import AnyTool
 from mcp_gen.server.functions.pending_checks import settled
@@ -128,7 +128,7 @@ class TransformedTool(ServerTool):
             name, timeout_s=tool.timeout_s, run_in_thread=tool.run_in_thread, task=tool.task
         )
         check_icons(f"tool {name}", described.get("icons"))
-        check_meta(described.get("meta"), f"tool {name}")
+        check_plain(described.get("meta"), f"tool {name}", "$._meta")
         self.origin = tool
         """The tool that is called."""
         self.is_remote = tool.is_remote

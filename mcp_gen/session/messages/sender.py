@@ -175,7 +175,7 @@ def _parameters(call: Callable[..., Any]) -> dict[str, inspect.Parameter]:
 
 
 class SendingLayer(NamedTuple):
-    """Hooks and middleware that one server runs around the messages to a client."""
+    """Hooks and middleware of one server around the messages to a client."""
 
     outbound: HookSet
     """Hooks around outgoing messages."""

@@ -68,7 +68,7 @@ class Constants(pydantic.BaseModel):
 
 @dataclasses.dataclass
 class Made:
-    """Result of a tool, its annotation, and the path of the number."""
+    """Value that a tool returns, with its annotation and the path of the number."""
 
     hint: Any
     value: Callable[[float], Any]

@@ -493,11 +493,7 @@ def test_a_name_of_a_raw_tool_is_held_to_the_rules() -> None:
         Server("s").add_tool(described(name="a b"), echo)
 
 
-async def test_a_schema_that_is_none_is_an_error_of_the_server_when_it_is_used(
-    caplog: pytest.LogCaptureFixture,
-) -> None:
+def test_an_input_schema_that_is_none_is_refused_with_its_place() -> None:
     schema = {"type": "object", "properties": {"a": {"type": "nonsense"}}}
-    with pytest.raises(McpError) as caught:
-        await call(with_tool(described(schema), echo))
-    assert caught.value.code == -32603
-    assert "tool raw: input schema: no valid schema" in caplog.text
+    with pytest.raises(UsageError, match=r"no valid schema: .* - at `\$\.properties\.a\.type`"):
+        with_tool(described(schema), echo)
