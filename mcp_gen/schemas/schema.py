@@ -103,13 +103,23 @@ class JsonSchema:
         return compile_schema(self.schema, linear=True)
 
     def compile(self) -> None:
-        """Compile the schema now, if it is compiled in this process.
+        """Compile the schema now; one for the worker is compared with its dialect alone.
 
         Raises:
             BadSchema: The schema is not valid.
         """
         if not self.vetted.reason:
             _ = self._validator
+            return
+        # Loaded when the first schema is compiled.
+        import jsonschema_rs
+
+        try:
+            valid = jsonschema_rs.meta.is_valid(self.schema)
+        except (jsonschema_rs.ValidationError, jsonschema_rs.ReferencingError, ValueError):
+            valid = False
+        if not valid:
+            raise BadSchema("it is not what its dialect allows")
 
     def check(self, value: Any) -> None:
         """Check plain JSON in this process. Only the first mismatch is reported.
