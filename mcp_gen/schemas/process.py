@@ -173,9 +173,7 @@ class SchemaWorker:
             full = self._waiting_bytes + check.size > MAX_WAITING_BYTES
             if full or len(self._waiting) >= MAX_WAITING:
                 raise SchemaNotChecked("too many schema checks wait for their turn")
-            # Schemas that took too long come last: they hold up no others.
-            entry = self._late.get(check.key, 0), next(self._numbers), check
-            heapq.heappush(self._waiting, entry)
+            heapq.heappush(self._waiting, (0, next(self._numbers), check))
             self._waiting_bytes += check.size
             if self._thread is None:
                 self._thread = threading.Thread(
@@ -190,13 +188,7 @@ class SchemaWorker:
         with self._changed:
             while not self._closed:
                 if self._waiting:
-                    late, number, check = heapq.heappop(self._waiting)
-                    if self._late.get(check.key, 0) > late and self._waiting:
-                        # Another check of this schema took too long while this one waited.
-                        entry = self._late[check.key], number, check
-                        check = heapq.heappushpop(self._waiting, entry)[2]
-                    self._waiting_bytes -= check.size
-                    return check
+                    return self._take()
                 process = self._process
                 if process is not None and process.poll() is not None:
                     self._stop()
@@ -209,6 +201,15 @@ class SchemaWorker:
         for _, _, check in waiting:
             check.future.cancel()
         return None
+
+    def _take(self) -> _Check:
+        """Take the first check; those of schemas that took too long come last."""
+        late, number, check = heapq.heappop(self._waiting)
+        while self._waiting and (known := self._late.get(check.key, 0)) > late:
+            entry = known, number, check
+            late, number, check = heapq.heappushpop(self._waiting, entry)
+        self._waiting_bytes -= check.size
+        return check
 
     # --- in the thread ---
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from mcp_gen.schemas.schema import JsonSchema, Misfit, NeedsWorker
+from mcp_gen.schemas.schema import BadSchema, JsonSchema, Misfit, NeedsWorker
 from mcp_gen.schemas.vetting import MAX_DEPTH, MAX_PATHS, MAX_SUBSCHEMAS, vet
 
 REF = {"$ref": "#/$defs/n"}
@@ -172,3 +172,12 @@ def test_many_errors_of_alternatives_are_found_by_the_worker(
     schema = JsonSchema({"anyOf": [{"items": {"type": "string"}}]})
     with pytest.raises(expected):
         schema.check([1] * count)
+
+
+@pytest.mark.parametrize("more", [{}, {"pattern": "(?=a)"}], ids=["here", "by the worker"])
+def test_compiling_a_schema_that_is_none_is_an_error(more: dict[str, Any]) -> None:
+    JsonSchema({"type": "string", **more}).compile()
+    with pytest.raises(BadSchema):
+        JsonSchema({"type": "nonsense", **more}).compile()
+    with pytest.raises(BadSchema):
+        JsonSchema({"$schema": "http://127.0.0.1:9/dialect", **more}).compile()

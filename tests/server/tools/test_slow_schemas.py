@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 import mcp_wire
-from mcp_gen import Argument, Client, Context, Server, transformed
+from mcp_gen import Argument, Client, Context, McpError, Server, transformed
 from mcp_wire import latest
 from tests.server.tools.calls import texts
 from tests.support.frames import every_revision
@@ -155,6 +155,32 @@ async def test_restrictions_of_two_arguments_are_checked_in_one_call() -> None:
     server.add_tool(transformed(server.tools["pair"], name="t", arguments=arguments))
     assert texts(await called(server, {"a": "xa", "b": "xb"})) == ["xaxb"]
     assert texts(await called(server, {"a": "xa", "b": "b"}))[0].endswith("- at `$.arguments.b`")
+
+
+async def test_a_fixed_value_that_does_not_fit_is_an_error_of_the_server() -> None:
+    server = offering(RECURSIVE)
+    arguments = {"head": Argument(fixed=5)}
+    server.add_tool(transformed(server.tools["t"], name="fixed", arguments=arguments))
+    with pytest.raises(McpError) as caught:
+        await called(server, {}, tool="fixed")
+    assert caught.value.code == -32603
+
+
+async def test_the_result_of_a_mounted_tool_is_checked_once_it_is_changed() -> None:
+    outer = Server("outer")
+    outer.mount("in", offering(None, RECURSIVE))
+    mounted = await outer.find_tool("in_t")
+
+    def right(result: Any) -> Any:
+        return {"head": {"value": 1}}
+
+    def wrong(result: Any) -> Any:
+        return {"head": 5}
+
+    outer.add_tool(transformed(mounted, name="right", result=right))
+    outer.add_tool(transformed(mounted, name="wrong", result=wrong))
+    assert not (await called(outer, {"head": None}, tool="right")).is_error
+    assert (await called(outer, {"head": None}, tool="wrong")).is_error
 
 
 # --- those that explode ---
