@@ -36,7 +36,8 @@ ALLOWED_CIRCLES = [frozenset({"mcp_gen.server.context.context", "mcp_gen.server.
 FLOORS: Mapping[str, tuple[tuple[str, ...], ...]] = {
     "mcp_gen.core": (
         ("errors",),
-        ("error_groups", "revisions", "envelope", "bounds", "peer_limits"),
+        ("peer_values", "error_groups", "revisions", "bounds", "peer_limits"),
+        ("envelope",),
         ("stores", "loose_json", "sampling", "text_encoding", "transport", "projection"),
         ("relay", "protocol_state"),
         ("extensions",),

@@ -9,6 +9,7 @@ import msgspec
 from msgspec import UNSET, Raw, Struct, UnsetType, structs
 
 from mcp_gen.core.errors import InvalidRequest, McpError, ParseError, ProtocolError
+from mcp_gen.core.peer_values import MAX_ID_LENGTH, shortened
 from mcp_wire.base import encode
 
 __all__ = [
@@ -96,6 +97,8 @@ class _Failure(Struct, kw_only=True, gc=False):
     error: ErrorObject
 
 
+MAX_ERROR_LENGTH = 2_000
+"""Characters of the message of an error that this library makes."""
 MAX_BATCH = 1000
 """Maximum number of frames in one batch."""
 
@@ -115,7 +118,8 @@ def read(data: bytes | Raw) -> Envelope:
 
     Raises:
         ParseError: Not valid JSON in UTF-8, or nested too deeply.
-        InvalidRequest: Valid JSON, but no JSON-RPC frame; with the id if it could be read.
+        InvalidRequest: Valid JSON, but no JSON-RPC frame; with the id if it could be read and is
+            not too long.
         NoResponse: As InvalidRequest, and the frame has no method.
     """
     try:
@@ -130,9 +134,20 @@ def read(data: bytes | Raw) -> Envelope:
         # Raw members are not decoded here, so UTF-8 is checked for the whole frame. Entries of a
         # batch have been checked by `read_batch`.
         _check_text(data, frame)
-    if frame.method is not UNSET and frame.id is None:
+    id = frame.id
+    if isinstance(id, str) and len(id) > MAX_ID_LENGTH:
+        raise _long_id(frame)
+    if frame.method is not UNSET and id is None:
         raise InvalidRequest("no JSON-RPC message: a request's `id` is a string or an integer")
     return frame
+
+
+def _long_id(frame: Envelope) -> InvalidRequest:
+    """Return the error for an id that is too long; it is not repeated."""
+    text = f"no JSON-RPC message: an `id` has at most {MAX_ID_LENGTH} characters"
+    if frame.method is UNSET:
+        return NoResponse(text, None, tries=True)
+    return InvalidRequest(text)
 
 
 def read_batch(data: bytes) -> list[Raw]:
@@ -190,7 +205,10 @@ def error_object(error: McpError | ProtocolError) -> ErrorObject:
     """Return the error member to send to a peer for this exception."""
     if isinstance(error, McpError):
         return ErrorObject(error.code, error.message, UNSET if error.data is None else error.data)
-    return ErrorObject(error.code, str(error))
+    text = str(error)
+    if len(text) > MAX_ERROR_LENGTH:  # it may repeat what the peer has sent
+        text = shortened(text, MAX_ERROR_LENGTH)
+    return ErrorObject(error.code, text)
 
 
 def read_error(data: Raw) -> McpError:
@@ -223,9 +241,10 @@ def _no_frame(message: str, data: bytes | Raw) -> InvalidRequest:
 
 def _readable_id(members: dict[str, Raw]) -> RequestId | None:
     try:
-        return _id.decode(members.get("id", NOTHING))
+        id = _id.decode(members.get("id", NOTHING))
     except _UNREADABLE:
         return None
+    return None if isinstance(id, str) and len(id) > MAX_ID_LENGTH else id
 
 
 def _reason(error: Exception) -> str:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import mcp_wire
 from mcp_gen.core.errors import McpGenError, ProtocolError
+from mcp_gen.core.peer_values import seconds_within
 from mcp_gen.core.projection.project import restate
 from mcp_gen.server.listing.registry import next_number
 from mcp_gen.server.mounting.kinds import TOOLS, FeatureKind, row
@@ -109,7 +110,7 @@ class RemoteList:
         self.items = items
         self.is_known = True
         self._fetched_changes = changes
-        self._until = loop.time() + ttl_ms / 1000
+        self._until = loop.time() + seconds_within(ttl_ms)
 
     async def _pages(self) -> tuple[dict[str, ListItem], int]:
         relay, kind = self._relay, self._kind

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from tests.hostile.work.limits import headers, listening, sessions
+from tests.hostile.work.limits import headers, listening, sessions, values
 from tests.hostile.work.limits.limit import TAKEN, Limit
 
-LIMITS: list[Limit] = [*headers.LIMITS, *listening.LIMITS, *sessions.LIMITS]
+LIMITS: list[Limit] = [*headers.LIMITS, *listening.LIMITS, *sessions.LIMITS, *values.LIMITS]
 
 
 @pytest.mark.parametrize("limit", LIMITS, ids=lambda limit: limit.name)
