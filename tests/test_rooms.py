@@ -36,8 +36,16 @@ ALLOWED_CIRCLES = [frozenset({"mcp_gen.server.context.context", "mcp_gen.server.
 FLOORS: Mapping[str, tuple[tuple[str, ...], ...]] = {
     "mcp_gen.core": (
         ("errors", "loose_json", "json_size"),
-        ("finite",),
-        ("error_groups", "revisions", "envelope", "bounds", "peer_limits", "redaction"),
+        (
+            "finite",
+            "peer_values",
+            "error_groups",
+            "revisions",
+            "bounds",
+            "peer_limits",
+            "redaction",
+        ),
+        ("envelope",),
         ("stores", "sampling", "text_encoding", "transport", "projection"),
         ("relay", "protocol_state"),
         ("extensions",),

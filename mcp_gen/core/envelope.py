@@ -14,6 +14,7 @@ from mcp_gen.core.errors import InvalidRequest, McpError, ParseError, ProtocolEr
 from mcp_gen.core.finite import check_finite
 from mcp_gen.core.json_size import has_more_values, is_balanced, is_deeper
 from mcp_gen.core.loose_json import NOTHING, raw_members
+from mcp_gen.core.peer_values import MAX_ID_LENGTH, shortened
 from mcp_wire.base import encode
 
 __all__ = [
@@ -114,6 +115,8 @@ class _Failure(Struct, kw_only=True, gc=False):
     error: ErrorObject
 
 
+MAX_ERROR_LENGTH = 2_000
+"""Characters of the message of an error that this library makes."""
 MAX_BATCH = 1000
 """Maximum number of frames in one batch."""
 MAX_DEPTH = 500
@@ -122,8 +125,6 @@ MAX_DEPTH = 500
 Python limits recursion to 1000 calls. What decodes, restates and encodes a message needs one or two
 for each level, beside those of the program around it.
 """
-MAX_REASON_CHARS = 2000
-"""Characters of a protocol error's text that are sent."""
 _TOO_DEEP = f"a message may be nested at most {MAX_DEPTH} levels deep"
 MIN_COMPLEX_BYTES = 2 * MAX_DEPTH
 """Least size of a message that may be nested too deeply, in bytes."""
@@ -149,7 +150,8 @@ def read(
     Raises:
         TooComplex: It has more keys and items, or is nested deeper than `MAX_DEPTH`.
         ParseError: Not valid JSON in UTF-8, or nested so deeply that its id cannot be read.
-        InvalidRequest: Valid JSON, but no JSON-RPC frame; with the id if it could be read.
+        InvalidRequest: Valid JSON, but no JSON-RPC frame; with the id if it could be read and is
+            not too long.
         NoResponse: As InvalidRequest, and the frame has no method.
     """
     try:
@@ -173,7 +175,10 @@ def read(
         # Raw members are not decoded here, so UTF-8 is checked for the whole frame. Entries of a
         # batch have been checked by `read_batch`.
         _check_text(data, frame)
-    if frame.method is not UNSET and frame.id is None:
+    id = frame.id
+    if isinstance(id, str) and len(id) > MAX_ID_LENGTH:
+        raise _long_id(frame)
+    if frame.method is not UNSET and id is None:
         raise InvalidRequest("no JSON-RPC message: a request's `id` is a string or an integer")
     return frame
 
@@ -190,6 +195,14 @@ def complexity(data: bytes, max_values: int) -> str | None:
     if len(data) > MIN_COMPLEX_BYTES and is_deeper(data, MAX_DEPTH):
         return _TOO_DEEP
     return None
+
+
+def _long_id(frame: Envelope) -> InvalidRequest:
+    """Return the error for an id that is too long; it is not repeated."""
+    text = f"no JSON-RPC message: an `id` has at most {MAX_ID_LENGTH} characters"
+    if frame.method is UNSET:
+        return NoResponse(text, None, tries=True)
+    return InvalidRequest(text)
 
 
 def read_batch(data: bytes) -> list[Raw]:
@@ -262,9 +275,8 @@ def error_object(error: McpError | ProtocolError) -> ErrorObject:
     if isinstance(error, McpError):
         return ErrorObject(error.code, error.message, UNSET if error.data is None else error.data)
     text = str(error)
-    if len(text) > MAX_REASON_CHARS:
-        # It may quote what the peer sent, such as the name of a tool.
-        text = f"{text[:MAX_REASON_CHARS]}…"
+    if len(text) > MAX_ERROR_LENGTH:  # it may repeat what the peer has sent
+        text = shortened(text, MAX_ERROR_LENGTH)
     return ErrorObject(error.code, text)
 
 
@@ -347,9 +359,10 @@ def _no_frame(message: str, data: bytes | Raw) -> InvalidRequest:
 
 def _readable_id(given: Raw) -> RequestId | None:
     try:
-        return _id.decode(given)
+        id = _id.decode(given)
     except _UNREADABLE:
         return None
+    return None if isinstance(id, str) and len(id) > MAX_ID_LENGTH else id
 
 
 def _reason(error: Exception) -> str:

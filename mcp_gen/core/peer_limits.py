@@ -28,6 +28,10 @@ class PeerLimits(Struct, frozen=True, kw_only=True):
             `clientInfo` together: in the handshake, or in `_meta` of a request. For a request that
             stays open to listen, it is the limit of the whole `_meta`.
 
+        max_hook_tasks: Tasks in which hooks and middleware of notifications and `on_error` hooks of
+            one client run. Hooks of further messages are left out, with a warning. Over HTTP
+            without sessions ten times as many, for all clients together.
+
     Raises:
         UsageError: A limit is below 1.
     """
@@ -40,6 +44,7 @@ class PeerLimits(Struct, frozen=True, kw_only=True):
     max_subscription_bytes: int = 1024 * 1024
     anonymous_clients: int = 100
     max_declared_bytes: int = 64 * 1024
+    max_hook_tasks: int = 1_000
 
     def __post_init__(self) -> None:
         for name in self.__struct_fields__:

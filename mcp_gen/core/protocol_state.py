@@ -11,6 +11,7 @@ from mcp_gen.core import envelope
 from mcp_gen.core.envelope import NoResponse, TooComplex
 from mcp_gen.core.errors import InvalidRequest, McpError, ParseError, ProtocolError
 from mcp_gen.core.loose_json import NOTHING
+from mcp_gen.core.peer_values import shortened
 
 if TYPE_CHECKING:
     from msgspec import Raw
@@ -244,7 +245,7 @@ class ProtocolState(Generic[W]):
         id = frame.id
         if id is UNSET or id is None or id not in self._waiters:
             # A response gets no response: two confused peers would exchange errors for ever.
-            error = InvalidRequest(f"an answer to no open request: id {repr(id)[:100]}")
+            error = InvalidRequest(f"an answer to no open request: id {shortened(repr(id))}")
             return MessageRejected(error, None, batch)
         waiter = self._waiters.pop(id)
         # Some peers send both members, one of them null.

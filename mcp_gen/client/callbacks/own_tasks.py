@@ -17,6 +17,7 @@ from msgspec.structs import replace
 
 import mcp_wire
 from mcp_gen.core.errors import InvalidParams, McpError, ProtocolError
+from mcp_gen.core.peer_values import seconds_within
 from mcp_gen.core.projection.project import restate
 from mcp_gen.core.stores.tasks import NOTHING, MemoryTaskStore, StoredTask
 from mcp_gen.session.kernel.errors import error_for_peer
@@ -66,7 +67,9 @@ class ClientTasks:
             McpError: The limit of `MAX_TASKS` is reached.
         """
         now = time.time()
-        ttl_s = TTL_S if ttl_ms is None or ttl_ms <= 0 else min(ttl_ms / 1000, MAX_TTL_S)
+        ttl_s = TTL_S
+        if ttl_ms is not None and ttl_ms > 0:
+            ttl_s = seconds_within(ttl_ms, most_s=MAX_TTL_S)
         task = StoredTask(
             id=secrets.token_urlsafe(24),
             created_at=now,

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import msgspec
 
+from mcp_gen.core.peer_values import seconds_within
 from mcp_wire import encode
 
 if TYPE_CHECKING:
@@ -129,7 +130,7 @@ class ResponseCache:
             return
         public = getattr(result, "cache_scope", None) == "public"
         key = _CacheKey(slot.method, slot.params, () if public else (self._principal(),))
-        expires_at = self._clock() + ttl_ms / 1000
+        expires_at = self._clock() + seconds_within(ttl_ms)
         self._entries[key] = _CachedResult(result, expires_at, slot.field, slot.uri)
         self._entries.move_to_end(key)
         while len(self._entries) > self._max:

@@ -8,6 +8,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar, overload
 
 from mcp_gen.core.errors import McpError, McpGenError, RequestTimeout, TaskCancelled, UsageError
+from mcp_gen.core.peer_values import seconds_within
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Generator
@@ -391,9 +392,9 @@ class ToolTask:
         assert self._snapshot is not None
         interval_ms, ttl_ms = self._snapshot.state.poll_ms, self._snapshot.state.ttl_ms
         if interval_ms is not None:
-            poll_s = interval_ms / 1000
+            poll_s = seconds_within(interval_ms)
         if ttl_ms is not None:
             # The result must be fetched before the task expires.
-            poll_s = min(poll_s, ttl_ms / 2000)
+            poll_s = min(poll_s, seconds_within(ttl_ms) / 2)
         poll_s = min(max(poll_s, MIN_POLL_S), MAX_POLL_S)
         return poll_s * (1 + JITTER * random.random())

@@ -22,6 +22,11 @@ class RateLimiter:
         self._at_s = time.monotonic()
         self.dropped = 0
 
+    @property
+    def is_full(self) -> bool:
+        """True if a whole burst may be sent now."""
+        return self._left + (time.monotonic() - self._at_s) * self._per_s >= self._most
+
     def try_acquire(self) -> bool:
         """Return True if one more message may be sent; count a dropped one otherwise."""
         now_s = time.monotonic()

@@ -14,6 +14,7 @@ import msgspec
 
 import mcp_wire
 from mcp_gen.core.errors import McpGenError, RequestTimeout
+from mcp_gen.core.peer_values import seconds_within
 from mcp_gen.server.context.context import origin_of, outer_layers, runtime_of
 from mcp_gen.server.input_requests.capabilities import declared
 from mcp_gen.server.input_requests.rounds import InputKind
@@ -34,6 +35,8 @@ __all__ = ["request_as_task", "supports_tasks"]
 
 R = TypeVar("R")
 
+MIN_POLL_S, MAX_POLL_S = 0.01, 60.0
+"""Bounds of the poll interval in seconds, whatever the client wants."""
 POLL_S = 1.0
 """Default poll interval, in seconds, if the client does not give one."""
 CANCEL_S = 5.0
@@ -97,7 +100,10 @@ async def _poll_result(client: SessionClient, request: InputRequest, task: Any) 
     try:
         while task.status in _RUNNING:
             every_ms = task.poll_interval
-            await asyncio.sleep(POLL_S if every_ms is None else every_ms / 1000)
+            wait_s = POLL_S
+            if every_ms is not None:
+                wait_s = seconds_within(every_ms, least_s=MIN_POLL_S, most_s=MAX_POLL_S)
+            await asyncio.sleep(wait_s)
             task = await client.get_task(id)
         ended = True
         payload = await client.get_task_payload(id)

@@ -19,6 +19,8 @@ __all__ = ["cursor_after", "decode", "encode", "position_of"]
 
 T = TypeVar("T")
 
+MAX_CURSOR = 64 * 1024
+"""Characters of a cursor; those of this module have the name of an item and little more."""
 _PROCESS = base64.urlsafe_b64encode(os.urandom(6)).decode()
 """Identifier of this process: item numbers are valid only in the process that assigned them."""
 
@@ -39,6 +41,8 @@ def encode(position: object) -> str:
 
 def decode(cursor: str, kind: type[T]) -> T | None:
     """Return the position of a cursor, or None if it does not decode to that type."""
+    if len(cursor) > MAX_CURSOR:
+        return None
     try:
         text = base64.b64decode(cursor.encode(), altchars=b"-_", validate=True)
         return msgspec.json.decode(text, type=kind)

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import mcp_wire
 from mcp_gen.core.errors import McpGenError, ProtocolError, UsageError
+from mcp_gen.core.peer_values import seconds_within
 from mcp_gen.core.projection.project import restate
 from mcp_gen.core.transport.header_params import marked_params
 from mcp_gen.server.listing.registry import next_number
@@ -113,7 +114,7 @@ class RemoteList:
         self.has_wrong_marks = any(item.wrong_marks for item in items.values())
         self.is_known = True
         self._fetched_changes = changes
-        self._until = loop.time() + ttl_ms / 1000
+        self._until = loop.time() + seconds_within(ttl_ms)
 
     async def _pages(self) -> tuple[dict[str, ListItem], int]:
         relay, kind = self._relay, self._kind

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import asyncio
-import math
 from typing import TYPE_CHECKING, Any
 
+from mcp_gen.core.peer_values import MAX_ID_LENGTH, is_finite_number
 from mcp_gen.server.context.context import (
     last_progress_of,
     origin_of,
@@ -41,9 +41,11 @@ async def report_progress(
     token: Any = ctx.meta.get(profile.progress_token_key) if ctx.meta else None
     if token.__class__ not in (str, int) or profile.progress is None:
         return
+    if token.__class__ is str and len(token) > MAX_ID_LENGTH:
+        return  # it would be repeated with each notification
     last = last_progress_of(ctx)
     # NaN would pass the comparison with `last`, and JSON has neither NaN nor infinity.
-    if not math.isfinite(progress) or (last is not None and progress <= last):
+    if not is_finite_number(progress) or (last is not None and progress <= last):
         return
     if not origin_of(ctx).channel.answers(ctx.request_id):
         return
@@ -51,7 +53,7 @@ async def report_progress(
         return
     set_last_progress(ctx, progress)
     fields: dict[str, Any] = {"progress_token": token, "progress": progress}
-    if total is not None and math.isfinite(total):
+    if total is not None and is_finite_number(total):
         fields["total"] = total
     if message is not None and profile.progress_message:
         fields["message"] = message

@@ -13,13 +13,14 @@ from msgspec import Raw
 from msgspec.structs import replace
 
 import mcp_wire
-from mcp_gen.core.errors import InvalidParams, McpError, ProtocolError
+from mcp_gen.core.errors import InvalidParams, InvalidRequest, McpError, ProtocolError
 from mcp_gen.core.projection.project import restate
 from mcp_gen.core.stores.tasks import MemoryTaskStore, StoredTask
 from mcp_gen.core.text_encoding import long_text_field, pre_encode_texts
 from mcp_gen.server.context.context import origin_of
 from mcp_gen.server.input_requests.run import run_with_rounds
 from mcp_gen.server.tasks.expiry import Expiry
+from mcp_gen.server.tasks.options import CreationRates
 from mcp_gen.server.tasks.running import RunningTask
 from mcp_wire import encode
 
@@ -86,6 +87,7 @@ class TaskManager:
         self._protocols: dict[str, Any] = {}
         self._background: set[asyncio.Task[None]] = set()
         self._counts: Counter[str | None] = Counter()
+        self._rates = CreationRates(options.max_created_per_s, kernel.limits.peer.anonymous_clients)
         self.changed: Callable[[RunningTask], None] = _ignore
         self.expiry = Expiry(self.now, self.expire)
 
@@ -148,11 +150,11 @@ class TaskManager:
             requested_ttl_ms: Time to live that the client asks for, in milliseconds.
 
         Raises:
-            McpError: The client has `max_running` tasks already.
+            InvalidRequest: The client has `max_running` tasks already.
         """
         owner = _owner(ctx)
         if self._counts[owner] >= self.options.max_running:
-            raise McpError(ProtocolError.code, "too many tasks are running; wait until some end")
+            raise InvalidRequest("too many tasks are running; wait until some end")
         now = self.now()
         session = ctx.session
         record = StoredTask(
@@ -173,8 +175,10 @@ class TaskManager:
         """Add a task to the store, which makes it visible to clients.
 
         Raises:
+            InvalidRequest: The client creates tasks too fast.
             McpError: The store is full.
         """
+        self._rates.check(_owner_of(task.record))
         record, starts_later = task.record, task.handler is None
         if starts_later:
             # Other tasks may be created while the store is awaited.

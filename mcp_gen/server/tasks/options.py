@@ -1,4 +1,4 @@
-"""Options of tasks: times, limits and the store."""
+"""Options of tasks: times, limits and the store; the rate at which clients create tasks."""
 
 from __future__ import annotations
 
@@ -7,10 +7,15 @@ from collections.abc import Callable
 
 from msgspec import Struct
 
-from mcp_gen.core.errors import UsageError
+from mcp_gen.core.errors import InvalidRequest, UsageError
+from mcp_gen.core.peer_values import seconds_within
 from mcp_gen.core.stores.tasks import TaskStore
+from mcp_gen.server.context.rate_limit import RateLimiter
 
-__all__ = ["Tasks"]
+__all__ = ["CreationRates", "Tasks"]
+
+MAX_OWNERS = 10_000
+"""Owners whose rates are known; then those that have created no task lately are forgotten."""
 
 
 class Tasks(Struct, frozen=True, kw_only=True):
@@ -28,6 +33,10 @@ class Tasks(Struct, frozen=True, kw_only=True):
             0, every call that awaits anything is answered with one.
         max_running: Maximum number of running tasks per client: per principal, or per session for
             requests without a principal.
+        max_created_per_s: Maximum number of tasks that one client may create per second, and at
+            once; clients as in `max_running`. Over HTTP without sessions, clients without a
+            principal may together create `PeerLimits.anonymous_clients` times as many. None for no
+            limit.
         max_tasks: Maximum number of tasks of all clients in memory; not used with `store`.
         store: Store of the tasks, which other processes can read; None keeps them in memory.
         clock: Returns the time in seconds since the epoch; None for `time.time`.
@@ -41,6 +50,7 @@ class Tasks(Struct, frozen=True, kw_only=True):
     poll_interval_s: float = 1.0
     grace_s: float = 0.1
     max_running: int = 2_000
+    max_created_per_s: float | None = 2_000.0
     max_tasks: int = 10_000
     store: TaskStore | None = None
     clock: Callable[[], float] | None = None
@@ -50,6 +60,9 @@ class Tasks(Struct, frozen=True, kw_only=True):
             value = getattr(self, name)
             if not value > 0 or not math.isfinite(value):
                 raise UsageError(f"Tasks: {name}={value}: expected a finite number above 0")
+        most = self.max_created_per_s
+        if most is not None and not 0 < most < math.inf:
+            raise UsageError(f"Tasks: max_created_per_s={most}: expected a number above 0, or None")
         if not 0 <= self.grace_s < math.inf:
             raise UsageError(f"Tasks: grace_s={self.grace_s}: expected seconds, 0 or more")
 
@@ -65,4 +78,45 @@ class Tasks(Struct, frozen=True, kw_only=True):
         """
         if requested_ms is None or requested_ms <= 0:
             return min(self.ttl_s, self.max_ttl_s)
-        return min(requested_ms / 1000, self.max_ttl_s)
+        return seconds_within(requested_ms, most_s=self.max_ttl_s)
+
+
+class CreationRates:
+    """Rates at which clients create tasks.
+
+    Args:
+        per_s: Most tasks per second and owner, and at once; None for no limit.
+        anonymous_clients: Clients that requests without a principal and a session count as.
+    """
+
+    def __init__(self, per_s: float | None, anonymous_clients: int) -> None:
+        self._per_s = per_s
+        self._anonymous_clients = anonymous_clients
+        self._owners: dict[str | None, RateLimiter] = {}
+
+    def check(self, owner: str | None) -> None:
+        """Count one more task.
+
+        Args:
+            owner: Principal or session id; None without both.
+
+        Raises:
+            InvalidRequest: the owner creates tasks too fast.
+        """
+        if self._per_s is None:
+            return
+        limiter = self._owners.get(owner)
+        if limiter is None:
+            if len(self._owners) >= MAX_OWNERS:
+                self._forget_full()
+            per_s = self._per_s * (self._anonymous_clients if owner is None else 1)
+            limiter = self._owners[owner] = RateLimiter(per_s)
+        if not limiter.try_acquire():
+            raise InvalidRequest(
+                f"a client may create {self._per_s:g} tasks per second; wait a moment"
+            )
+
+    def _forget_full(self) -> None:
+        """Forget the owners that may create as many tasks as new ones, or else all."""
+        left = {owner: one for owner, one in self._owners.items() if not one.is_full}
+        self._owners = left if len(left) < MAX_OWNERS else {}

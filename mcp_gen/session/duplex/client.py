@@ -13,6 +13,7 @@ from mcp_gen.core import envelope
 from mcp_gen.core.bounds import check_bounds
 from mcp_gen.core.errors import (
     InvalidParams,
+    InvalidRequest,
     McpError,
     McpGenError,
     MethodNotFound,
@@ -22,6 +23,7 @@ from mcp_gen.core.errors import (
     TransportError,
 )
 from mcp_gen.core.finite import check_finite
+from mcp_gen.core.peer_values import shortened
 from mcp_gen.core.projection.closed import ClosedViolation, violations
 from mcp_gen.core.projection.project import restate
 from mcp_gen.core.protocol_state import MessageRejected, ResponseReceived
@@ -52,6 +54,8 @@ __all__ = ["DEFAULT_MAX_VALUES", "ClientConnection"]
 P = TypeVar("P")
 R = TypeVar("R")
 
+MAX_OPEN_REQUESTS = 1_000
+"""Requests of a server that may be open at the same time."""
 _CHANGES = (
     "tools_changed",
     "prompts_changed",
@@ -374,6 +378,10 @@ class ClientConnection(DuplexConnection):
         if route is None or not route.method.from_server:
             self._refuse(event)
             return
+        if len(self._connection.in_flight) >= MAX_OPEN_REQUESTS:
+            error = InvalidRequest(f"{MAX_OPEN_REQUESTS} requests are open; wait for an answer")
+            self._send(envelope.failure(event.id, envelope.error_object(error)), event.batch)
+            return
         if self.on_violation is not None and self.profile is not None:
             self._check_conformance(event.method, event.params, self.profile)
         run = self._run(route, event)
@@ -382,7 +390,7 @@ class ClientConnection(DuplexConnection):
     def _refuse(self, event: RequestReceived) -> None:
         _log.warning("the server asks for `%s`, which is not offered", event.method)
         self.report_violation(event.method, "$.method", "not for a server to ask this client")
-        error = MethodNotFound(f"this client does not offer `{event.method}`")
+        error = MethodNotFound(f"this client does not offer `{shortened(event.method)}`")
         self.report_refusal(event.method, error)
         self._send(envelope.failure(event.id, envelope.error_object(error)), event.batch)
 
@@ -394,7 +402,9 @@ class ClientConnection(DuplexConnection):
             error: Reason of the refusal.
         """
         if self.hooks.error_every:
-            self.run(self.hooks.tell_error(self.session, method, None, error))
+            self._notifications.run_limited(
+                self.hooks.tell_error(self.session, method, None, error)
+            )
 
     def _send(self, answer: bytes | None, batch: Batch | None) -> None:
         # Where servers embed requests in results, clients send no responses at all:

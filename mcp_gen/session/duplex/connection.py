@@ -14,6 +14,7 @@ from msgspec import UNSET, Raw
 
 from mcp_gen.core import envelope
 from mcp_gen.core.errors import RequestTimeout, SessionLost
+from mcp_gen.core.peer_values import is_finite_number
 from mcp_gen.core.protocol_state import (
     ErrorReceived,
     MessageRejected,
@@ -403,17 +404,21 @@ class DuplexConnection(ABC):
         progress = self._progress_callbacks.get(params.progress_token)
         if progress is None:
             return
+        done, total = params.progress, params.total
+        if not is_finite_number(done) or not (total is None or is_finite_number(total)):
+            self._log.warning("ignored progress: expected finite numbers")
+            return
         timeout = self._sliding_timeouts.get(params.progress_token)
         if timeout is not None:
             timeout.extend()
         try:
-            answer = progress(params.progress, params.total, getattr(params, "message", None))
+            answer = progress(done, total, getattr(params, "message", None))
         except Exception:
             # A failing callback must not stop the handling of other messages.
             self._log.exception("a progress callback failed")
             return
         if answer is not None and inspect.isawaitable(answer):
-            self._notifications.run(self._finish_report(answer))
+            self._notifications.run_limited(self._finish_report(answer))
 
     async def _finish_report(self, report: Awaitable[Any]) -> None:
         try:

@@ -45,6 +45,8 @@ __all__ = ["HttpExchange", "SessionServers"]
 C = TypeVar("C")
 
 LAST_EVENT_ID = b"last-event-id"
+SHARED_HOOKS = 10
+"""Clients without a session, all together, may have as many hooks running as so many clients."""
 RETRY_AFTER_S = 60
 """Seconds after which a client may retry when there are too many sessions."""
 _ONLY_POSTS = Answer(405, headers={"Allow": "POST"})
@@ -113,7 +115,7 @@ class HttpExchange(Generic[C]):
         self._events = event_store or MemoryEventStore()
         self._persistence = SessionPersistence(session_store) if session_store is not None else None
         self._sessions = Sessions(limits)
-        self._notifications = kernel.notification_receiver()
+        self._notifications = kernel.notification_receiver(SHARED_HOOKS)
         """Receiver of notifications without a session; it also runs the end of each session."""
         self._per_request = PerRequestExchange(kernel, self._notifications, header_params)
         self._stateless = StatelessExchange(kernel, self._notifications) if stateless else None

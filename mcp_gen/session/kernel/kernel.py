@@ -29,6 +29,7 @@ from mcp_gen.core.errors import (
 from mcp_gen.core.extensions.extensions import CLIENT, Extensions, declared, missing
 from mcp_gen.core.finite import check_finite
 from mcp_gen.core.loose_json import read_meta
+from mcp_gen.core.peer_values import shortened
 from mcp_gen.core.projection.project import restate
 from mcp_gen.core.revisions import find_revision, per_request, with_handshake
 from mcp_gen.core.text_encoding import long_text_field, pre_encode_texts
@@ -198,9 +199,12 @@ class Kernel(Generic[C]):
             route.call = self.outer_wrapper(route.call)
         return route
 
-    def notification_receiver(self) -> NotificationReceiver:
-        """Return a new receiver for the notifications of one client."""
-        return NotificationReceiver(self.hooks, _log, self.middleware, self.custom_notifications)
+    def notification_receiver(self, clients: int = 1) -> NotificationReceiver:
+        """Return a new receiver for the notifications of one client, or of several."""
+        most = self.limits.peer.max_hook_tasks * clients
+        return NotificationReceiver(
+            self.hooks, _log, self.middleware, self.custom_notifications, most
+        )
 
     def binding_for_request(
         self, agreed: Profile | None, params: Raw, *, sure: bool = False
@@ -269,7 +273,8 @@ class Kernel(Generic[C]):
         route = binding.routes.get(method)
         if route is None:
             binding.lifecycle.admit(caller, method, read_meta(params))
-            raise MethodNotFound(f"{binding.profile.revision}: no method `{method}` here")
+            shown = shortened(method)
+            raise MethodNotFound(f"{binding.profile.revision}: no method `{shown}` here")
         try:
             decoded = route.decode(params)
         except msgspec.DecodeError as error:
@@ -330,7 +335,7 @@ class Kernel(Generic[C]):
         hooks = self.hooks
         if hooks.error_every and error.code in _TOLD:
             ctx = self.context(id, caller, read_meta(params))
-            notices.run(hooks.tell_error(ctx, method, None, error))
+            notices.run_limited(hooks.tell_error(ctx, method, None, error))
 
     async def run(self, call: Call[C]) -> bytes:
         """Run the handler of a request between its hooks and return the encoded response.

@@ -8,6 +8,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Protocol
 
 from mcp_gen.core.errors import InvalidParams, InvalidRequest, McpError, UsageError
+from mcp_gen.core.peer_values import shortened
 from mcp_gen.session.peer.log_levels import severity_of
 
 if TYPE_CHECKING:
@@ -60,7 +61,7 @@ class HandshakeLifecycle:
         if caller.ready and method == self._handshake:
             raise InvalidRequest(f"`{method}` came twice on one connection")
         if not caller.ready and method not in self._early:
-            raise InvalidRequest(f"expected `{self._handshake}` first, got `{method}`")
+            raise InvalidRequest(f"expected `{self._handshake}` first, got `{shortened(method)}`")
 
 
 class PerRequestLifecycle:
@@ -116,7 +117,7 @@ class PerRequestLifecycle:
         # The list tells a client that only knows handshakes which revisions it could use instead.
         return McpError(
             InvalidParams.code,
-            f"{method}: expected a string, one of {', '.join(self._offered)} - "
+            f"{shortened(method)}: expected a string, one of {', '.join(self._offered)} - "
             f"at `$.params._meta.{self._version}`",
             {"supported": self._offered},
         )
@@ -143,8 +144,8 @@ def unsupported(profile: Profile, spoken: Sequence[str], asked: str) -> McpError
     """
     return McpError(
         profile.errors.unsupported_protocol_version or InvalidParams.code,
-        f"unsupported protocol version {asked!r}",
-        {"supported": list(spoken), "requested": asked},
+        f"unsupported protocol version {shortened(asked)!r}",
+        {"supported": list(spoken), "requested": shortened(asked)},
     )
 
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 import msgspec
 
+from mcp_gen.core.peer_limits import PeerLimits
 from mcp_gen.session.messages.middleware import wrap
 
 if TYPE_CHECKING:
@@ -40,9 +41,11 @@ class NotificationReceiver:
             be added later.
         custom: Method rows of notifications outside the protocol, by name. It is read at each
             notification, too.
+        most: Most tasks in which hooks of messages run; then the hooks of further ones are left
+            out.
     """
 
-    __slots__ = ("_custom", "_hooks", "_log", "_middleware", "_tasks")
+    __slots__ = ("_custom", "_hooks", "_left_out", "_log", "_middleware", "_most", "_tasks")
 
     def __init__(
         self,
@@ -50,12 +53,15 @@ class NotificationReceiver:
         log: logging.Logger,
         middleware: Sequence[Middleware] = (),
         custom: Rows | None = None,
+        most: int = PeerLimits().max_hook_tasks,
     ) -> None:
         self._hooks = hooks
         self._log = log
         self._middleware = middleware
         self._custom: Rows = {} if custom is None else custom
         self._tasks: set[asyncio.Task[None]] = set()
+        self._most = most
+        self._left_out = False
 
     def receive(
         self,
@@ -97,7 +103,7 @@ class NotificationReceiver:
         if self._middleware:
             notify = wrap(self._middleware, method.name, notify, answered=False)
         if notify is not _no_hook:
-            self.run(self._run_hooks(method.name, notify, context(profile), params))
+            self.run_limited(self._run_hooks(method.name, notify, context(profile), params))
 
     async def _run_hooks(self, name: str, notify: Inner, context: Any, params: Any) -> None:
         try:
@@ -105,6 +111,20 @@ class NotificationReceiver:
         except Exception:
             # Nobody awaits a notification, so this log entry is the only trace of the error.
             self._log.exception("%s failed", name)
+
+    def run_limited(self, hooks: Coroutine[Any, Any, None]) -> None:
+        """Run hooks that a message of the peer causes, unless too many run already."""
+        if len(self._tasks) < self._most:
+            self._left_out = self._left_out and len(self._tasks) > self._most // 2
+            self.run(hooks)
+            return
+        hooks.close()
+        if not self._left_out:
+            # Once for many: a peer may send any number of messages.
+            self._left_out = True
+            self._log.warning(
+                "hooks of %d messages are still running: more are left out", self._most
+            )
 
     def run(self, hooks: Coroutine[Any, Any, None]) -> None:
         """Run a coroutine, such as hooks, in a task of its own."""
