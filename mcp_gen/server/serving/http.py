@@ -13,6 +13,7 @@ from msgspec import Struct
 from mcp_gen.core.errors import UsageError
 from mcp_gen.server.serving.header_params import HeaderParamLookup
 from mcp_gen.server.serving.signals import EndingSignals
+from mcp_gen.server.serving.workers import warn_of_workers
 from mcp_gen.session.http_server.exchange import HttpExchange
 from mcp_gen.session.http_server.sessions import SessionLimits
 from mcp_gen.transports.http_server.app import MAX_BODY_BYTES, AsgiApp
@@ -112,9 +113,26 @@ def asgi_app(
         body_timeout_s=options.body_timeout_s,
         principal=options.principal,
         extra_app=legacy_sse,
-        start=server.hold,
+        start=_startup_of(server, options),
         stop=_shutdown_of(server),
     )
+
+
+def _startup_of(server: Servable, options: HttpOptions) -> Callable[[], Awaitable[None]]:
+    kernel, warned = server.kernel, False
+
+    async def startup() -> None:
+        nonlocal warned
+        if not warned:
+            warned = True
+            without_store = not options.stateless and options.session_store is None
+            warn_of_workers(
+                sessions=bool(kernel.handshakes) and without_store,
+                states=bool(kernel.per_request) and not server.has_state_keys,
+            )
+        await server.hold()
+
+    return startup
 
 
 def _shutdown_of(server: Servable) -> Callable[[], Awaitable[None]]:
