@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias, cast
 
 from msgspec import Struct
 
-from mcp_gen.core.errors import UsageError
+from mcp_gen.core.errors import LifespanError, UsageError
 from mcp_gen.server.serving.header_params import HeaderParamLookup
 from mcp_gen.server.serving.signals import EndingSignals
 from mcp_gen.server.serving.workers import warn_of_workers
@@ -162,6 +162,9 @@ def run_http(
         host: Address to listen on.
         port: Port to listen on; 0 takes a free one.
         listening: Called with the URL of the app as soon as clients can connect.
+
+    Raises:
+        LifespanError: the lifespan failed at its end.
     """
     # Loaded when serving over HTTP.
     import uvicorn
@@ -202,3 +205,6 @@ def run_http(
     # Around the event loop: asyncio would take SIGINT for itself.
     with suppress(KeyboardInterrupt), EndingSignals(endpoint.stop):
         endpoint.run()
+    # Without a lifespan that has begun there is none that could fail at its end.
+    if getattr(getattr(endpoint, "lifespan", None), "shutdown_failed", False):
+        raise LifespanError("the lifespan failed at its end; the log says why")
