@@ -49,7 +49,7 @@ FLOORS: Mapping[str, tuple[tuple[str, ...], ...]] = {
         ("http_server", "http_client"),
     ),
     "mcp_gen.transports": (
-        ("lines",),
+        ("lines", "process_tree"),
         ("streams",),
         ("command", "memory", "message_log", "stdio"),
         ("http_server", "http_client"),

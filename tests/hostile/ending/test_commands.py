@@ -1,4 +1,4 @@
-"""What is left of a command: after its client has closed it, and after its client has died."""
+"""Processes left of a command: after its client has closed it, or has died."""
 
 from __future__ import annotations
 
