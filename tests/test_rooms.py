@@ -59,7 +59,7 @@ FLOORS: Mapping[str, tuple[tuple[str, ...], ...]] = {
         ("http_server", "http_client"),
     ),
     "mcp_gen.transports": (
-        ("lines", "environment"),
+        ("lines", "environment", "process_tree"),
         ("streams",),
         ("command", "memory", "message_log", "stdio"),
         ("http_server", "http_client"),

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import signal
 import time
 from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 from socket import socket
+from types import FrameType
 from typing import TypeAlias
 
 import uvicorn
@@ -46,6 +48,14 @@ class Reloader(BaseReload):
         self._folder = folder
         self._seen: Seen = {}
         self._seen = self._file_states()
+
+    def signal_handler(self, sig: int, frame: FrameType | None) -> None:
+        if self.should_exit.is_set():
+            # The second one: nothing is waited for.
+            self.process.kill()
+            signal.signal(sig, signal.SIG_DFL)
+            signal.raise_signal(sig)
+        super().signal_handler(sig, frame)
 
     def should_restart(self) -> list[Path] | None:
         # A signal sets `should_exit` at once; it is checked after the sleep.

@@ -251,6 +251,7 @@ class Server(ToolsApi, ResourcesApi, CompletionsApi, ListsApi):
                 mounts=self.mounts,
                 lifespan=Lifespan(self, lifespan) if lifespan else None,
                 max_message_bytes=max_message_bytes,
+                has_state_keys=bool(request_state_keys),
                 check=on_demand.check,
                 end_tasks=task_manager.aclose,
             ),

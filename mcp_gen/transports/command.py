@@ -7,6 +7,7 @@ import contextlib
 import os
 import signal
 import subprocess
+from functools import partial
 from typing import TYPE_CHECKING, cast
 
 from mcp_gen.core.errors import CommandEnded, TransportError
@@ -18,6 +19,7 @@ from mcp_gen.transports.lines import (
     LineWriter,
     read_less_at_once,
 )
+from mcp_gen.transports.process_tree import Guard, ProcessTree
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Sequence
@@ -32,8 +34,6 @@ TERMINATE_WAIT_S = 3.0
 """Seconds that the process group gets to exit after SIGTERM."""
 EXIT_STATUS_WAIT_S = 0.5
 """Seconds to wait for the exit status once stdout has ended, and for stderr after the exit."""
-GROUP_POLL_S = 0.02
-"""Interval of the checks whether a process group is empty, in seconds."""
 NOT_INHERITED = 'its environment was not inherited (`env="inherit"` passes all of it)'
 MAX_STDERR_BYTES = 4096
 """Maximum number of bytes kept of the end of a command's stderr."""
@@ -42,8 +42,11 @@ MAX_STDERR_BYTES = 4096
 class CommandTransport:
     """Newline-delimited JSON to and from a child process.
 
-    The child runs in a process group of its own. On close its stdin is closed; after 2 s the group
-    gets SIGTERM, and after 3 more seconds SIGKILL.
+    The child runs in a session and a process group of its own. On close its stdin is closed; after
+    2 s all of its processes get SIGTERM, and after 3 more seconds SIGKILL. That is its group, and
+    on Linux also what it has started in other sessions, as browsers are, as long as the process
+    that started them lives. If this process dies without closing it, a guard ends the group in the
+    same way, where there is a `/bin/sh`.
 
     Args:
         command: The program and its arguments.
@@ -79,6 +82,7 @@ class CommandTransport:
         self._process: asyncio.SubprocessTransport | None = None
         self._protocol: _ChildProtocol | None = None
         self._writer: LineWriter | None = None
+        self._guard: Guard | None = None
 
     @property
     def process_id(self) -> int | None:
@@ -122,6 +126,10 @@ class CommandTransport:
                 "variable holds characters that the system does not take"
             ) from None
         self._process = transport
+        if hasattr(os, "killpg"):
+            group = transport.get_pid()
+            self._guard = guard = Guard(group, CLOSE_STDIN_WAIT_S, TERMINATE_WAIT_S)
+            protocol.on_exit = partial(_release, guard, ProcessTree(group))
         writer.attach(cast("asyncio.WriteTransport", transport.get_pipe_transport(0)))
         read_less_at_once(transport.get_pipe_transport(1))
 
@@ -151,19 +159,24 @@ class CommandTransport:
         if process is None or protocol is None or writer is None:
             return
         self._process = self._writer = None
+        tree = ProcessTree(process.get_pid())
+        # Before the child may end: what it has started elsewhere is found by it.
+        tree.look()
         writer.flush()
         stdin = process.get_pipe_transport(0)
         if stdin is not None:
             stdin.close()
-        group = process.get_pid()
         try:
             await protocol.wait_for_exit(CLOSE_STDIN_WAIT_S)
-            # A child that has exited may have left other processes in its group.
-            if _signal_group(group, signal.SIGTERM):
-                await _wait_until_group_ends(group, TERMINATE_WAIT_S)
+            # A child that has exited may have left other processes behind.
+            tree.look()
+            if tree.signal(signal.SIGTERM):
+                await tree.wait_ended(TERMINATE_WAIT_S)
         finally:
             # Also if these waits are cancelled: no process may outlive its transport.
-            _signal_group(group, signal.SIGKILL)
+            tree.signal(signal.SIGKILL)
+            if self._guard is not None:
+                self._guard.end()
             await protocol.exited.wait()
             if self._stderr is None:
                 await protocol.wait_for_stderr()
@@ -189,6 +202,8 @@ class _ChildProtocol(asyncio.SubprocessProtocol):
         self._loop = asyncio.get_running_loop()
         self._process: asyncio.SubprocessTransport | None = None
         self.exited = asyncio.Event()
+        self.on_exit: Callable[[], None] | None = None
+        """Called when the child has exited."""
         self._stderr_ended = asyncio.Event()
         self._stderr = b""
         """The end of the child's stderr."""
@@ -233,6 +248,8 @@ class _ChildProtocol(asyncio.SubprocessProtocol):
 
     def process_exited(self) -> None:
         self.exited.set()
+        if self.on_exit is not None:
+            self.on_exit()
 
     def connection_lost(self, exc: Exception | None) -> None:
         status = self._process.get_returncode() if self._process else None
@@ -254,18 +271,8 @@ def _copy_to_stderr(data: bytes) -> None:
             data = data[os.write(2, data) :]
 
 
-def _signal_group(group: int, number: int) -> bool:
-    """Send a signal to the child's process group; return False if the group is empty."""
-    try:
-        os.killpg(group, number)
-    except (ProcessLookupError, PermissionError):  # macOS: PermissionError for ended processes
-        return False
-    return True
-
-
-async def _wait_until_group_ends(group: int, wait_s: float) -> None:
-    """Wait until the process group is empty. No event reports this, so it is polled."""
-    for _ in range(int(wait_s / GROUP_POLL_S)):
-        if not _signal_group(group, 0):
-            return
-        await asyncio.sleep(GROUP_POLL_S)
+def _release(guard: Guard, tree: ProcessTree) -> None:
+    """End the guard of a child that has exited, unless it has left processes in its group."""
+    # Not later: the id of an empty group may become that of another one.
+    if not tree.signal(0):
+        guard.end()

@@ -21,6 +21,13 @@ __all__ = ["reloaded_app", "run"]
 TARGET = "MCP_GEN_RUN_TARGET"
 """Environment variable with the target, for the processes that `--reload` starts."""
 
+SEVERAL = (
+    "one process serves; several share no sessions and no keys: run `uvicorn --workers N` with "
+    "`server.asgi(session_store=...)` or `server.asgi(stateless=True)`, and give the Server its "
+    "`request_state_keys=`"
+)
+"""Refusal of several workers, which names what they need."""
+
 
 def run(
     target: Annotated[
@@ -36,6 +43,9 @@ def run(
     reload: Annotated[
         bool, typer.Option("--reload", help="With --http: start anew when a Python file changes.")
     ] = False,
+    workers: Annotated[
+        int, typer.Option(hidden=True, help="More than one is refused with what to do instead.")
+    ] = 1,
 ) -> None:
     """Run a server on stdio, or over HTTP at `/mcp`.
 
@@ -53,6 +63,8 @@ def run(
     if not http and (host is not None or port is not None or reload):
         option = "--reload" if reload else "--port" if host is None else "--host"
         fail("run", f"{option} is for HTTP: add --http")
+    if workers > 1:
+        fail("run", SEVERAL)
     try:
         server = load(target)
         if not http:

@@ -209,7 +209,7 @@ def ask_server(
     try:
         return asyncio.run(_with_session(options, work, quiet=quiet))
     except KeyboardInterrupt:
-        raise typer.Exit(INTERRUPTED) from None
+        fail(command, "interrupted", INTERRUPTED)
     except McpGenError as error:
         code, step = _next_step(error, options)
         fail(command, f"{error}{step and '; '}{step}", code)

@@ -10,9 +10,10 @@ from typing import TYPE_CHECKING, Any, TypeAlias, cast
 
 from msgspec import Struct
 
-from mcp_gen.core.errors import UsageError
+from mcp_gen.core.errors import LifespanError, UsageError
 from mcp_gen.server.serving.header_params import HeaderParamLookup
 from mcp_gen.server.serving.signals import EndingSignals
+from mcp_gen.server.serving.workers import warn_of_workers
 from mcp_gen.session.http_server.exchange import HttpExchange
 from mcp_gen.session.http_server.sessions import SessionLimits
 from mcp_gen.transports.http_server.app import MAX_BODY_BYTES, AsgiApp
@@ -113,9 +114,26 @@ def asgi_app(
         body_timeout_s=options.body_timeout_s,
         principal=options.principal,
         extra_app=legacy_sse,
-        start=server.hold,
+        start=_startup_of(server, options),
         stop=_shutdown_of(server),
     )
+
+
+def _startup_of(server: Servable, options: HttpOptions) -> Callable[[], Awaitable[None]]:
+    kernel, warned = server.kernel, False
+
+    async def startup() -> None:
+        nonlocal warned
+        if not warned:
+            warned = True
+            without_store = not options.stateless and options.session_store is None
+            warn_of_workers(
+                sessions=bool(kernel.handshakes) and without_store,
+                states=bool(kernel.per_request) and not server.has_state_keys,
+            )
+        await server.hold()
+
+    return startup
 
 
 def _shutdown_of(server: Servable) -> Callable[[], Awaitable[None]]:
@@ -151,6 +169,9 @@ def run_http(
         port: Port to listen on; 0 takes a free one.
         limits: Limits on the connections.
         listening: Called with the URL of the app as soon as clients can connect.
+
+    Raises:
+        LifespanError: the lifespan failed at its end.
     """
     # Loaded when serving over HTTP.
     import uvicorn
@@ -197,3 +218,6 @@ def run_http(
     # Around the event loop: asyncio would take SIGINT for itself.
     with suppress(KeyboardInterrupt), EndingSignals(endpoint.stop):
         endpoint.run()
+    # Without a lifespan that has begun there is none that could fail at its end.
+    if getattr(getattr(endpoint, "lifespan", None), "shutdown_failed", False):
+        raise LifespanError("the lifespan failed at its end; the log says why")

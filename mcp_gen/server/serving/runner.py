@@ -34,6 +34,7 @@ class ServerRunner:
         mounts: Mounts that are entered with the server.
         lifespan: Lifespan of the user, if there is one.
         max_message_bytes: Longest message that is accepted; None for the default of the transport.
+        has_state_keys: True if the states of requests are sealed with keys of the user.
         check: Called before the first client; raises UsageError for a server that is incomplete.
         end_tasks: Cancels the tasks that run.
     """
@@ -46,6 +47,7 @@ class ServerRunner:
         mounts: Mounts,
         lifespan: Lifespan[Any] | None,
         max_message_bytes: int | None,
+        has_state_keys: bool,
         check: Callable[[], None],
         end_tasks: Callable[[], Awaitable[None]],
     ) -> None:
@@ -53,6 +55,7 @@ class ServerRunner:
         self.tools = tools
         self.mounts = mounts
         self.max_message_bytes = max_message_bytes
+        self.has_state_keys = has_state_keys
         self.sockets = SocketServer(self.connect, max_message_bytes, self.served)
         """Unix and TCP sockets."""
         self._lifespan = lifespan

@@ -38,6 +38,8 @@ class Servable(Protocol):
 
     kernel: Kernel[Context]
     max_message_bytes: int | None
+    has_state_keys: bool
+    """True if the states of requests are sealed with keys of the user."""
     mounts: Mounts
     tools: ToolRegistry
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import re
+import signal
 from collections.abc import Callable, Sequence
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
@@ -35,7 +36,7 @@ from mcp_gen.core.revisions import find_revision, per_request, with_handshake
 from mcp_gen.core.text_encoding import long_text_field, pre_encode_texts
 from mcp_gen.session.kernel.binding import Bindings, RevisionBinding, timed
 from mcp_gen.session.kernel.call import Call
-from mcp_gen.session.kernel.errors import bad_params, error_for_peer, is_cancelled
+from mcp_gen.session.kernel.errors import bad_params, cut_off, error_for_peer, is_cancelled
 from mcp_gen.session.kernel.hook_results import check_result, restate_result
 from mcp_gen.session.kernel.lifecycle import lifecycle_of, unsupported
 from mcp_gen.session.kernel.limits import Limits
@@ -340,11 +341,10 @@ class Kernel(Generic[C]):
     async def run(self, call: Call[C]) -> bytes:
         """Run the handler of a request between its hooks and return the encoded response.
 
-        Errors become error responses, except for two that are raised.
+        Errors become error responses, except for one that is raised.
 
         Raises:
             CancelledError: the current task was cancelled.
-            KeyboardInterrupt: the process was interrupted.
         """
         try:
             return self.answer(call, await call.route.call(call.ctx, call.params))
@@ -358,7 +358,6 @@ class Kernel(Generic[C]):
 
         Raises:
             CancelledError: the current task was cancelled.
-            KeyboardInterrupt: the process was interrupted.
         """
         try:
             call.result = await call.route.call(call.ctx, call.params)
@@ -379,6 +378,8 @@ class Kernel(Generic[C]):
     def failure(self, call: Call[C], error: BaseException, *, cancelled: bool) -> bytes:
         """Return the encoded error response to a request whose handler raised.
 
+        KeyboardInterrupt interrupts the process, too, in the next turn of the event loop.
+
         Args:
             call: The request.
             error: Exception of the handler.
@@ -386,14 +387,17 @@ class Kernel(Generic[C]):
                 any other.
 
         Raises:
-            CancelledError, KeyboardInterrupt: `error` itself, if the request gets no response.
+            CancelledError: `error` itself, if the request gets no response.
         """
         primary = primary_error(error)
         if isinstance(primary, McpError | ProtocolError):
             call.error_code = primary.code
-        elif isinstance(primary, KeyboardInterrupt) or (
-            cancelled and isinstance(primary, asyncio.CancelledError)
-        ):
+        elif isinstance(primary, KeyboardInterrupt):
+            # As Ctrl-C does it: whoever serves ends in good order, and answers what is open.
+            asyncio.get_running_loop().call_soon(signal.raise_signal, signal.SIGINT)
+            call.error_code = ProtocolError.code
+            return cut_off(call.id)
+        elif cancelled and isinstance(primary, asyncio.CancelledError):
             raise primary
         what = call.route.method.name
         return envelope.failure(call.id, error_for_peer(error, what, mask=self.mask_errors))

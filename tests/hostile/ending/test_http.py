@@ -6,11 +6,13 @@ import http.client
 import json
 import re
 import signal
+import socket
 import sys
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -212,3 +214,66 @@ def test_a_tool_that_exits_fails_alone(tool: str, revision: str) -> None:
             "result"
             in frames(served.post(speaker, speaker.call(2, "echo", text="a"), **session))[0]
         )
+
+
+@pytest.mark.parametrize("revision", [STREAMABLE[0], STREAMABLE[-1]])
+def test_an_interrupt_in_a_tool_ends_the_process_in_good_order(revision: str) -> None:
+    speaker = Speaker(revision)
+    with serving(OWN["server.run"], GRACE_S=SHORT) as served:
+        session = served.begin(speaker)
+        other = served.post(speaker, speaker.call(1, "wait"), **session)
+        served.child.says("waiting")
+        one = served.post(speaker, speaker.call(2, "interrupt"), **session)
+        assert frames(one) == [{"jsonrpc": "2.0", "id": 2, "error": CUT_OFF}]
+        assert frames(other) == [{"jsonrpc": "2.0", "id": 1, "error": CUT_OFF}]
+        assert served.child.ended() == 0
+        assert "Traceback" not in served.child.stderr
+
+
+def test_a_lifespan_that_fails_at_its_end_is_an_error_in_one_line() -> None:
+    with serving(OWN["mcp-gen run"], ON_EXIT="fail") as served:
+        served.post(NEW, NEW.call(1, "echo", text="a")).getresponse().read()
+        served.child.signal(signal.SIGTERM)
+        assert served.child.ended() == 2
+        assert "its lifespan failed: OSError: no database to close" in served.child.stderr
+        assert "Traceback" not in served.child.stderr
+
+
+# --- a reload ---
+
+
+@contextmanager
+def reloading(folder: Path) -> Iterator[tuple[Served, Path]]:
+    """Run a copy of the program that is started again when it changes."""
+    path = folder / "program.py"
+    path.write_text(PROGRAM.read_text())
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = str(taken.getsockname()[1])
+    with serving([*MCP_GEN, "run", str(path), "--http", "--reload", "--port", port]) as served:
+        deadline = time.monotonic() + WAIT_S
+        while refuses(served.port):
+            assert time.monotonic() < deadline, "it does not listen"
+            time.sleep(0.05)
+        yield served, path
+
+
+def test_a_call_that_outlasts_a_reload_gets_an_error(tmp_path: Path) -> None:
+    with reloading(tmp_path) as (served, path):
+        call = served.post(NEW, NEW.call(1, "wait"))
+        served.child.says("waiting")
+        path.write_text(PROGRAM.read_text() + "# changed\n")
+        assert frames(call) == [{"jsonrpc": "2.0", "id": 1, "error": CUT_OFF}]
+        served.child.signal(signal.SIGTERM)
+        served.child.ended()
+        assert "Traceback" not in served.child.stderr
+
+
+def test_a_second_signal_ends_a_reloading_server_at_once(tmp_path: Path) -> None:
+    with reloading(tmp_path) as (served, _):
+        served.post(NEW, NEW.call(1, "stubborn"))
+        served.child.says("stubborn")
+        # The second of them follows at once, so that nothing else can end it.
+        served.child.signal(signal.SIGINT)
+        served.child.signal(signal.SIGTERM)
+        assert served.child.ended() in (-signal.SIGINT, -signal.SIGTERM)
+        assert "Traceback" not in served.child.stderr

@@ -1,4 +1,4 @@
-"""Answers to each open request from a server over HTTP that ends, or whose HTTP server does."""
+"""Answers to the open requests of a server over HTTP that ends, or whose HTTP server does."""
 
 from __future__ import annotations
 

@@ -33,7 +33,7 @@ CALLED = {
     "wait": "waiting",
     "work": "working",
 }
-"""Lines of the program's tools when they begin."""
+"""First words of tools of the program, on stderr."""
 
 
 def send_end(child: Child, end: str) -> None:

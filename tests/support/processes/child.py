@@ -127,7 +127,11 @@ class Child:
     def says(self, text: str) -> None:
         """Wait until the server has written this to stderr."""
         while text not in self.stderr:
-            self.stderr += self._errors.get(timeout=WAIT_S).decode()
+            self.says_more()
+
+    def says_more(self) -> None:
+        """Wait for one more line on stderr."""
+        self.stderr += self._errors.get(timeout=WAIT_S).decode()
 
     def heard(self) -> str:
         """Return the text on stderr so far."""
