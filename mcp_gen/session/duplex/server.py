@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from mcp_gen.core import envelope
 from mcp_gen.core.errors import InvalidRequest, McpError, ProtocolError
-from mcp_gen.core.protocol_state import RequestReceived
+from mcp_gen.core.protocol_state import MessageRejected, RequestReceived
 from mcp_gen.core.transport.protocols import PostedMessage
 from mcp_gen.session.duplex.connection import DuplexConnection
 from mcp_gen.session.duplex.worker import HandlerRunner
@@ -34,6 +34,10 @@ __all__ = ["ServerConnection"]
 C = TypeVar("C")
 _log = logging.getLogger("mcp_gen.server")
 
+MAX_HELD = 1_000
+"""Messages that wait for a handshake in progress; further requests are refused."""
+MAX_HELD_BYTES = 16 * 1024 * 1024
+"""Bytes of such messages."""
 GRACE_S = 5.0
 """Seconds that requests in flight may still run after the client disconnected."""
 
@@ -169,7 +173,7 @@ class ServerConnection(DuplexConnection, Session, Generic[C]):
         if self._posted:
             self._headers = self._posted.headers
         if self._held is not None:
-            self._held.append((message, self._headers))
+            self._hold(self._held, message)
         elif message.startswith(b"{"):
             event = self._connection.read(message)
             if type(event) is RequestReceived:
@@ -178,6 +182,20 @@ class ServerConnection(DuplexConnection, Session, Generic[C]):
                 self._handle(event)
         else:
             super().receive(message)
+
+    def _hold(self, held: list[tuple[bytes, Headers | None]], message: bytes) -> None:
+        """Keep a message until the handshake in progress has ended."""
+        size = sum(len(one) for one, _ in held) + len(message)
+        if len(held) < MAX_HELD and size <= MAX_HELD_BYTES:
+            held.append((message, self._headers))
+            return
+        for event in self._connection.receive(message):
+            if isinstance(event, RequestReceived):
+                error = InvalidRequest("too many messages wait for the handshake to end")
+                answer = envelope.failure(event.id, envelope.error_object(error))
+                self._send(answer, event.batch)
+            elif isinstance(event, MessageRejected):
+                self._handle(event)
 
     def oversized(self, limit_bytes: int) -> None:
         """Answer an oversized message with InvalidRequest, without an id."""

@@ -30,6 +30,8 @@ _log = logging.getLogger("mcp_gen.server")
 
 POST_TO = "/messages"
 NAME = "session_id"
+MAX_EARLY = 10
+"""Messages that wait until the server of a new stream has started."""
 RETRY_AFTER = (b"retry-after", b"60")
 
 
@@ -42,15 +44,24 @@ class _SseStream:
         self._reply = reply
         self._receiver: Receiver | None = None
         self._early: list[tuple[bytes, Headers]] = []
+        self._waiting: asyncio.Task[None] | None = None
+        """Task that waits until the client has read enough."""
 
-    def deliver(self, message: bytes, headers: Headers) -> None:
-        """Pass a POSTed message to the receiver, or keep it until there is one."""
-        if self._receiver is None:
-            self._early.append((message, headers))
-        else:
+    def deliver(self, message: bytes, headers: Headers) -> bool:
+        """Pass a POSTed message to the receiver, or keep it until there is one.
+
+        Returns:
+            False if there is no receiver yet, and too many messages wait for it.
+        """
+        if self._receiver is not None:
             self.headers = headers
             self._receiver.receive(message)
             self.headers = None
+        elif len(self._early) < MAX_EARLY:
+            self._early.append((message, headers))
+        else:
+            return False
+        return True
 
     def on_disconnect(self) -> None:
         """Report to the receiver that the client disconnected, or that the stream ended."""
@@ -86,8 +97,26 @@ class _SseStream:
         """Wait until the client has read enough for more to be sent (back-pressure)."""
         await self._reply.drain()
 
+    @property
+    def full(self) -> bool:
+        """True if the client reads so slowly that notifications should wait."""
+        return self._reply.full
+
+    def call_when_writable(self, act: Callable[[], None]) -> None:
+        """Call a function once, when the client has read enough for more to be sent."""
+        if self._waiting is not None:
+            self._waiting.cancel()
+        self._waiting = asyncio.get_running_loop().create_task(self._call_when_writable(act))
+
+    async def _call_when_writable(self, act: Callable[[], None]) -> None:
+        await self._reply.drain()
+        self._waiting = None
+        act()
+
     async def aclose(self) -> None:
         """End the stream."""
+        if self._waiting is not None:
+            self._waiting.cancel()
         self._reply.end()
 
 
@@ -180,5 +209,7 @@ class LegacySseEndpoint:
             return
         message = await read_message(call, self._max_body_bytes)
         if message is not None:
-            stream.deliver(message, call.headers)
+            if not stream.deliver(message, call.headers):
+                await call.refuse(503, "the server has not started yet", RETRY_AFTER)
+                return
             await send_answer(call.send, Answer(202), call.extra_headers)

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from tests.hostile.work.limits import events, values
+from tests.hostile.work.limits import events, values, waiting
 from tests.hostile.work.limits.limit import TAKEN, Limit
 
-LIMITS: list[Limit] = [*values.LIMITS, *events.LIMITS]
+LIMITS: list[Limit] = [*values.LIMITS, *events.LIMITS, *waiting.LIMITS]
 
 
 @pytest.mark.parametrize("limit", LIMITS, ids=lambda limit: limit.name)
