@@ -18,6 +18,8 @@ TELL_TIMEOUT_S = 30.0
 
 ENOUGH_MESSAGES = 100
 """Number of queued messages from which further notifications wait."""
+MAX_AT_ONCE = 50
+"""Number of messages that are sent at the same time, each over a connection of its own."""
 
 Post: TypeAlias = "Callable[[bytes, Lines], Awaitable[None]]"
 """POSTs a message that has no response; its errors are logged."""
@@ -38,6 +40,11 @@ class Outbox:
         self._queue: deque[tuple[bytes, Lines]] = deque()
         self._when_writable: Callable[[], None] | None = None
         self._sender: asyncio.Task[None] | None = None
+        self._unsent: deque[bytes] = deque()
+        """Messages that wait to be sent, beside the queue."""
+        self._senders = 0
+        """Number of tasks that send them."""
+        self._room = asyncio.Event()
 
     def begin(self, work: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
         """Run a coroutine in a task of its own."""
@@ -62,8 +69,17 @@ class Outbox:
         self._when_writable = act
 
     def send(self, message: bytes) -> None:
-        """Send a message at once."""
-        self.begin(self._send(message, ()))
+        """Send a message at once; it waits while `MAX_AT_ONCE` others are being sent."""
+        self._unsent.append(message)
+        if self._senders < MAX_AT_ONCE:
+            self._senders += 1
+            self.begin(self._send_unsent())
+
+    async def wait_for_room(self) -> None:
+        """Wait while many messages wait: nothing more should be read that has to be answered."""
+        while len(self._unsent) >= ENOUGH_MESSAGES:
+            self._room.clear()
+            await self._room.wait()
 
     async def drain(self) -> None:
         """Wait until all queued messages have arrived."""
@@ -77,6 +93,16 @@ class Outbox:
             task.cancel()
         if tasks:
             await asyncio.wait(tasks)
+
+    async def _send_unsent(self) -> None:
+        try:
+            while self._unsent:
+                message = self._unsent.popleft()
+                if len(self._unsent) < ENOUGH_MESSAGES:
+                    self._room.set()
+                await self._send(message, ())
+        finally:
+            self._senders -= 1
 
     async def _send_all(self) -> None:
         while self._queue:
