@@ -12,7 +12,7 @@ from msgspec import UNSET, Raw, Struct, UnsetType, structs
 
 from mcp_gen.core.errors import InvalidRequest, McpError, ParseError, ProtocolError
 from mcp_gen.core.finite import check_finite
-from mcp_gen.core.json_size import has_more_values, is_balanced, is_deeper
+from mcp_gen.core.json_size import excess, is_balanced
 from mcp_gen.core.loose_json import NOTHING, raw_members
 from mcp_gen.core.peer_values import MAX_ID_LENGTH, shortened
 from mcp_wire.base import encode
@@ -143,8 +143,8 @@ def read(
 
     Args:
         data: One JSON text, or one entry of a batch.
-        max_values: The most keys and items of a JSON text; see `has_more_values`. Entries of a
-            batch are not counted: their batch is.
+        max_values: The most keys and items of a JSON text; see `excess`. Entries of a batch are not
+            counted: their batch is.
         max_response_values: The most of a response; None for `max_values`.
 
     Raises:
@@ -190,11 +190,10 @@ def complexity(data: bytes, max_values: int) -> str | None:
         data: Valid JSON: a message, a whole batch, or JSON that a string of a message holds.
         max_values: The most keys and items.
     """
-    if len(data) > max_values and has_more_values(data, max_values):
+    found = excess(data, max_values, MAX_DEPTH)
+    if found == "values":
         return f"a message may have at most {max_values} keys and items"
-    if len(data) > MIN_COMPLEX_BYTES and is_deeper(data, MAX_DEPTH):
-        return _TOO_DEEP
-    return None
+    return None if found is None else _TOO_DEEP
 
 
 def _long_id(frame: Envelope) -> InvalidRequest:

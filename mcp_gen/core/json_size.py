@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from itertools import accumulate
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal, TypeAlias
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-__all__ = ["has_more_values", "is_balanced", "is_deeper"]
+__all__ = ["Excess", "excess", "is_balanced"]
+
+Excess: TypeAlias = Literal["values", "depth"]
+"""Limit that a JSON text exceeds."""
 
 _MARKS = b",[]{}"
 _NO_MARKS = bytes(set(range(256)) - set(_MARKS))
@@ -21,44 +24,41 @@ _LONG_STRING_BYTES = 64
 """Bytes for each quote from which a text is divided at its quotes as it is."""
 
 
-def has_more_values(text: bytes, limit: int) -> bool:
-    """Return True if a JSON text has more than `limit` keys and items.
+def excess(text: bytes, max_values: int, max_depth: int) -> Excess | None:
+    """Return which limit a JSON text exceeds; None if it keeps both.
 
-    An array or object counts with all it holds; an empty one as if it held one value. The time is
-    linear in the size of the text, a few nanoseconds for each byte, whatever it holds.
+    The time is linear in the size of the text, a few nanoseconds for each byte, whatever it holds.
 
     Args:
         text: Valid JSON in UTF-8.
-        limit: The most keys and items.
+        max_values: The most keys and items. An array or object counts with all it holds; an empty
+            one as if it held one value.
+        max_depth: The greatest depth of arrays and objects; that of an array of numbers is 1.
     """
-    # Those in strings count here, so this is an upper bound.
-    if text.count(b",") + text.count(b"[") + text.count(b"{") <= limit:
-        return False
-    count = 0
+    # Those in strings count here, so these are upper bounds.
+    may_be_deep = _up_to(text, b"[", max_depth) + _up_to(text, b"{", max_depth) > max_depth
+    if not may_be_deep and (
+        len(text) <= max_values
+        or sum(_up_to(text, mark, max_values) for mark in (b",", b"[", b"{")) <= max_values
+    ):
+        return None
+    count = depth = deepest = 0
     for marks in _marks_outside_of_strings(text):
         count += len(marks) - marks.count(b"]") - marks.count(b"}")
-        if count > limit:
-            return True
-    return False
+        if count > max_values:
+            return "values"
+        if may_be_deep:
+            # At least the depth at the end of the part before: this one may have no mark.
+            depths = list(accumulate(map(_STEPS.__getitem__, marks), initial=depth))
+            depth, deepest = depths[-1], max(deepest, *depths)
+    return "depth" if deepest > max_depth else None
 
 
-def is_deeper(text: bytes, limit: int) -> bool:
-    """Return True if the arrays and objects of a JSON text are nested deeper than `limit`.
-
-    Args:
-        text: Valid JSON in UTF-8.
-        limit: The greatest depth; that of an array of numbers is 1.
-    """
-    if text.count(b"[") + text.count(b"{") <= limit:
-        return False
-    depth = 0
-    for marks in _marks_outside_of_strings(text):
-        # At least the last depth of the part before: there may be no mark in this one.
-        depths = list(accumulate(map(_STEPS.__getitem__, marks), initial=depth))
-        if max(depths) > limit:
-            return True
-        depth = depths[-1]
-    return False
+def _up_to(text: bytes, mark: bytes, limit: int) -> int:
+    """Return how often a byte occurs, or `limit + 1` if it does more often."""
+    # `replace` looks for the next occurrence with memchr, and stops when there are enough: that is
+    # up to 40 times as fast as `count`, which compares each byte.
+    return len(text) - len(text.replace(mark, b"", limit + 1))
 
 
 def is_balanced(text: bytes) -> bool:

@@ -5,10 +5,10 @@ from __future__ import annotations
 import sys
 from typing import TYPE_CHECKING, Any, Generic, TypeAlias, TypeVar
 
-from msgspec import UNSET, Struct
+from msgspec import UNSET, Struct, json
 
 from mcp_gen.core import envelope
-from mcp_gen.core.envelope import NoResponse, TooComplex
+from mcp_gen.core.envelope import NoResponse, RequestId, TooComplex
 from mcp_gen.core.errors import InvalidRequest, McpError, ParseError, ProtocolError
 from mcp_gen.core.loose_json import NOTHING
 from mcp_gen.core.peer_values import shortened
@@ -16,7 +16,7 @@ from mcp_gen.core.peer_values import shortened
 if TYPE_CHECKING:
     from msgspec import Raw
 
-    from mcp_gen.core.envelope import Envelope, RequestId
+    from mcp_gen.core.envelope import Envelope
     from mcp_wire.profile import Profile
 
 __all__ = [
@@ -34,16 +34,21 @@ __all__ = [
 W = TypeVar("W")
 
 
+MAX_BATCH_BYTES = 64 * 1024 * 1024
+"""Bytes of the responses to one batch; the further ones become errors."""
+
+
 class Batch:
     """Collects the responses to one batch. They are sent together as one array."""
 
-    __slots__ = ("answers", "ids", "open", "refused")
+    __slots__ = ("_size_bytes", "answers", "ids", "open", "refused")
 
     def __init__(self) -> None:
         self.open = 0
         self.refused: str | None = None
         """Why each of its entries is refused; None if the batch as a whole is not."""
         self.answers: list[bytes] = []
+        self._size_bytes = 0
         self.ids: set[RequestId] = set()
 
     def add(self, answer: bytes | None) -> bytes | None:
@@ -54,6 +59,9 @@ class Batch:
         """
         self.open -= 1
         if answer is not None:
+            if self._size_bytes + len(answer) > MAX_BATCH_BYTES:
+                answer = _too_large(answer)
+            self._size_bytes += len(answer)
             self.answers.append(answer)
         if self.open or not self.answers:
             return None
@@ -280,6 +288,19 @@ class ProtocolState(Generic[W]):
         waiters = list(self._waiters.values())
         self._waiters.clear()
         return waiters
+
+
+class _Answer(Struct):
+    id: RequestId | None = None
+
+
+_answer = json.Decoder(_Answer)
+
+
+def _too_large(answer: bytes) -> bytes:
+    """Return the error to send in place of a response that does not fit into its batch."""
+    error = InvalidRequest(f"a batch may have responses of at most {MAX_BATCH_BYTES} bytes")
+    return envelope.failure(_answer.decode(answer).id, envelope.error_object(error))
 
 
 def duplicate_id_error(id: RequestId) -> InvalidRequest:

@@ -10,9 +10,11 @@ import msgspec
 import pytest
 
 from mcp_gen.core import json_size
-from mcp_gen.core.json_size import has_more_values, is_deeper
+from mcp_gen.core.json_size import excess
 
 TEXTS = ["", "a", "[1,2]", '"', '\\"', "\\", "\\\\", ',"', '{"a":[', "é,", "\n", "x" * 40, '","']
+
+NO_LIMIT = 1_000_000
 
 
 def counted(value: Any) -> int:
@@ -33,12 +35,12 @@ def nested(value: Any) -> int:
 
 def count_of(text: bytes) -> int:
     """Return the least limit that a text keeps."""
-    return next(limit for limit in range(-1, 100_000) if not has_more_values(text, limit))
+    return next(limit for limit in range(-1, 100_000) if not excess(text, limit, NO_LIMIT))
 
 
 def depth_of(text: bytes) -> int:
     """Return the least depth that a text keeps."""
-    return next(limit for limit in range(-1, 100_000) if not is_deeper(text, limit))
+    return next(limit for limit in range(-1, 100_000) if not excess(text, NO_LIMIT, limit))
 
 
 @pytest.mark.parametrize(

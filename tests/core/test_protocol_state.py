@@ -9,6 +9,7 @@ import pytest
 from msgspec import Raw
 
 import mcp_wire
+from mcp_gen.core import envelope, protocol_state
 from mcp_gen.core.envelope import TooComplex
 from mcp_gen.core.errors import InvalidRequest, McpError, ParseError
 from mcp_gen.core.protocol_state import (
@@ -395,3 +396,21 @@ def test_the_error_for_an_answer_to_nothing_quotes_a_part_of_a_long_id() -> None
     event = only(limited(HANDSHAKE).receive(frame(id="a" * 1_000_000, result={})))
     assert isinstance(event, MessageRejected)
     assert len(str(event.error)) < 200
+
+
+def test_responses_that_do_not_fit_into_their_batch_are_errors(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(protocol_state, "MAX_BATCH_BYTES", 1_000)
+    asked, whole = Batch(), None
+    asked.open = 4
+    for id in (1, "two", 3, 4):
+        whole = asked.add(envelope.response(id, {"a": "x" * (10 if id == 3 else 600)}))
+    assert whole is not None
+    answers = msgspec.json.decode(whole)
+    assert [(one["id"], "error" in one) for one in answers] == [
+        (1, False),
+        ("two", True),
+        (3, False),
+        (4, True),
+    ]

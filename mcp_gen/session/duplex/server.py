@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from mcp_gen.core import envelope
 from mcp_gen.core.errors import InvalidRequest, McpError, ProtocolError
-from mcp_gen.core.protocol_state import RequestReceived
+from mcp_gen.core.protocol_state import MessageRejected, RequestReceived
 from mcp_gen.core.transport.protocols import PostedMessage
 from mcp_gen.session.duplex.connection import DuplexConnection
 from mcp_gen.session.duplex.worker import HandlerRunner
@@ -37,8 +37,8 @@ _log = logging.getLogger("mcp_gen.server")
 
 MAX_HELD = 1_000
 """Messages that wait for a handshake in progress; more are refused."""
-MAX_HELD_BYTES = 1024 * 1024
-"""Bytes of these messages from which on more are refused."""
+MAX_HELD_BYTES = 16 * 1024 * 1024
+"""Bytes of these messages; more are refused."""
 GRACE_S = 5.0
 """Seconds that requests in flight may still run after the client disconnected."""
 
@@ -187,7 +187,7 @@ class ServerConnection(DuplexConnection, Session, Generic[C]):
 
     def _hold(self, message: bytes, held: list[tuple[bytes, Headers | None]]) -> None:
         """Keep a message until the handshake in progress has ended, if there are not too many."""
-        if len(held) < MAX_HELD and self._held_bytes < MAX_HELD_BYTES:
+        if len(held) < MAX_HELD and self._held_bytes + len(message) <= MAX_HELD_BYTES:
             held.append((message, self._headers))
             self._held_bytes += len(message)
             return
@@ -196,6 +196,8 @@ class ServerConnection(DuplexConnection, Session, Generic[C]):
                 error = InvalidRequest("too many messages came before the handshake was answered")
                 refusal = envelope.failure(event.id, envelope.error_object(error))
                 self._send(refusal, event.batch)
+            elif isinstance(event, MessageRejected):
+                self._handle(event)
 
     def oversized(self, limit_bytes: int) -> None:
         """Answer an oversized message with InvalidRequest, without an id."""

@@ -133,6 +133,7 @@ class LegacySseTransport(PostingTransport):
         async with aclosing(events_of(response, StreamPosition(), self._max)) as events:
             async for event in events:
                 self._on_event(event, found)
+                await self._outbox.wait_for_room()
 
     def _on_event(self, event: Event, found: asyncio.Future[str]) -> None:
         if event.name == "endpoint":

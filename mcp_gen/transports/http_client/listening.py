@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import AsyncGenerator, Callable
+from collections.abc import AsyncGenerator, Awaitable, Callable
 from contextlib import aclosing
 from typing import TYPE_CHECKING
 
@@ -44,6 +44,7 @@ class EventListener:
         max_message_bytes: Maximum size of an event, in bytes.
         deliver: Called with each message.
         headers: Returns the headers of each GET.
+        wait_for_room: Awaited after each message: returns when another one may be read.
     """
 
     def __init__(
@@ -52,11 +53,13 @@ class EventListener:
         max_message_bytes: int,
         deliver: Callable[[bytes], None],
         headers: Callable[[], Lines],
+        wait_for_room: Callable[[], Awaitable[None]],
     ) -> None:
         self._endpoint = endpoint
         self._max = max_message_bytes
         self._deliver = deliver
         self._headers = headers
+        self._wait_for_room = wait_for_room
 
     async def follow(self, response: Response, asked: PostedRequest, *, resumes: bool) -> None:
         """Read the SSE stream of a request until its response has arrived.
@@ -104,6 +107,7 @@ class EventListener:
                 async with aclosing(events_of(response, place, self._max)) as events:
                     async for event in events:
                         self._deliver_event(event)
+                        await self._wait_for_room()
                         if asked.finished and rest_timeout.when() is None:
                             # A stream read to its end leaves its connection reusable.
                             rest_timeout.reschedule(loop.time() + REST_TIMEOUT_S)
@@ -164,6 +168,7 @@ class EventListener:
             async with aclosing(events_of(response, place, self._max)) as events:
                 async for event in events:
                     self._deliver_event(event)
+                    await self._wait_for_room()
         finally:
             await response.aclose()
         return True

@@ -16,12 +16,10 @@ __all__ = ["Outbox"]
 TELL_TIMEOUT_S = 30.0
 """Seconds that the server gets to accept a message that has no response."""
 
-ANSWERS_AT_ONCE = 16
-"""Answers to requests of the server that are sent at the same time."""
-MOST_ANSWERS = 1_000
-"""Answers that may wait for those; a server that does not take them loses the others."""
 ENOUGH_MESSAGES = 100
 """Number of queued messages from which further notifications wait."""
+MAX_AT_ONCE = 16
+"""Number of messages that are sent at the same time, each over a connection of its own."""
 
 Post: TypeAlias = "Callable[[bytes, Lines], Awaitable[None]]"
 """POSTs a message that has no response; its errors are logged."""
@@ -40,11 +38,13 @@ class Outbox:
         self._post = post
         self._tasks: set[asyncio.Task[None]] = set()
         self._queue: deque[tuple[bytes, Lines]] = deque()
-        self._answers: deque[bytes] = deque()
-        self._answering = 0
-        self._is_behind = False
         self._when_writable: Callable[[], None] | None = None
         self._sender: asyncio.Task[None] | None = None
+        self._unsent: deque[bytes] = deque()
+        """Messages that wait to be sent, beside the queue."""
+        self._senders = 0
+        """Number of tasks that send them."""
+        self._room = asyncio.Event()
 
     def begin(self, work: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
         """Run a coroutine in a task of its own."""
@@ -69,21 +69,17 @@ class Outbox:
         self._when_writable = act
 
     def send(self, message: bytes) -> None:
-        """Send the answer to a request of the server, without a fixed order.
+        """Send a message at once; it waits while `MAX_AT_ONCE` others are being sent."""
+        self._unsent.append(message)
+        if self._senders < MAX_AT_ONCE:
+            self._senders += 1
+            self.begin(self._send_unsent())
 
-        A server may ask as much as it likes: few answers are sent at the same time, so that other
-        connections of this client are not held up.
-        """
-        if self._answering < ANSWERS_AT_ONCE:
-            self._answering += 1
-            self.begin(self._send_answers(message))
-        elif len(self._answers) < MOST_ANSWERS:
-            self._answers.append(message)
-        elif not self._is_behind:
-            self._is_behind = True
-            _log.warning(
-                "the server asks more than it takes answers: those beyond %d are lost", MOST_ANSWERS
-            )
+    async def wait_for_room(self) -> None:
+        """Wait while many messages wait: nothing more should be read that has to be answered."""
+        while len(self._unsent) >= ENOUGH_MESSAGES:
+            self._room.clear()
+            await self._room.wait()
 
     async def drain(self) -> None:
         """Wait until all queued messages have arrived."""
@@ -98,6 +94,16 @@ class Outbox:
         if tasks:
             await asyncio.wait(tasks)
 
+    async def _send_unsent(self) -> None:
+        try:
+            while self._unsent:
+                message = self._unsent.popleft()
+                if len(self._unsent) < ENOUGH_MESSAGES:
+                    self._room.set()
+                await self._send(message, ())
+        finally:
+            self._senders -= 1
+
     async def _send_all(self) -> None:
         while self._queue:
             await self._send(*self._queue.popleft())
@@ -105,15 +111,6 @@ class Outbox:
             if act is not None and len(self._queue) < ENOUGH_MESSAGES:
                 self._when_writable = None
                 act()
-
-    async def _send_answers(self, message: bytes) -> None:
-        try:
-            await self._send(message, ())
-            while self._answers:
-                await self._send(self._answers.popleft(), ())
-            self._is_behind = False
-        finally:
-            self._answering -= 1
 
     async def _send(self, message: bytes, headers: Lines) -> None:
         try:

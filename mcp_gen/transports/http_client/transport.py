@@ -88,7 +88,11 @@ class HttpTransport(PostingTransport):
         self._expired = False
         self._post_headers: list[tuple[bytes, bytes]] = list(BOTH)
         self._listening = EventListener(
-            self._endpoint, max_message_bytes, self._deliver, lambda: self._get_headers
+            self._endpoint,
+            max_message_bytes,
+            self._deliver,
+            lambda: self._get_headers,
+            self._outbox.wait_for_room,
         )
         self._resumes = False
         self._get_headers: Lines = ()

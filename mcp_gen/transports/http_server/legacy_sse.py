@@ -31,7 +31,7 @@ _log = logging.getLogger("mcp_gen.server")
 POST_TO = "/messages"
 NAME = "session_id"
 MAX_EARLY = 10
-"""Messages of one client that wait until the server has started."""
+"""Messages that wait until the server of a new stream has started."""
 RETRY_AFTER = (b"retry-after", b"60")
 
 
@@ -44,12 +44,14 @@ class _SseStream:
         self._reply = reply
         self._receiver: Receiver | None = None
         self._early: list[tuple[bytes, Headers]] = []
+        self._waiting: asyncio.Task[None] | None = None
+        """Task that waits until the client has read enough."""
 
     def deliver(self, message: bytes, headers: Headers) -> bool:
         """Pass a POSTed message to the receiver, or keep it until there is one.
 
         Returns:
-            False if too many messages wait for the receiver.
+            False if there is no receiver yet, and too many messages wait for it.
         """
         if self._receiver is not None:
             self.headers = headers
@@ -95,8 +97,26 @@ class _SseStream:
         """Wait until the client has read enough for more to be sent (back-pressure)."""
         await self._reply.drain()
 
+    @property
+    def full(self) -> bool:
+        """True if the client reads so slowly that notifications should wait."""
+        return self._reply.full
+
+    def call_when_writable(self, act: Callable[[], None]) -> None:
+        """Call a function once, when the client has read enough for more to be sent."""
+        if self._waiting is not None:
+            self._waiting.cancel()
+        self._waiting = asyncio.get_running_loop().create_task(self._call_when_writable(act))
+
+    async def _call_when_writable(self, act: Callable[[], None]) -> None:
+        await self._reply.drain()
+        self._waiting = None
+        act()
+
     async def aclose(self) -> None:
         """End the stream."""
+        if self._waiting is not None:
+            self._waiting.cancel()
         self._reply.end()
 
 
@@ -194,7 +214,7 @@ class LegacySseEndpoint:
             return
         message = await read_message(call, self._max_body_bytes)
         if message is not None:
-            if stream.deliver(message, call.headers):
-                await send_answer(call.send, Answer(202), call.extra_headers)
-            else:
+            if not stream.deliver(message, call.headers):
                 await call.refuse(503, "the server is about to start; try again later", RETRY_AFTER)
+                return
+            await send_answer(call.send, Answer(202), call.extra_headers)

@@ -15,6 +15,7 @@ import pytest
 import mcp_wire
 from mcp_gen import Client, ClientSession, TransportError
 from mcp_gen.transports.http_client import pool
+from mcp_gen.transports.http_client.outbox import MAX_AT_ONCE
 from mcp_gen.transports.http_client.pool import Pool
 from tests.client.scripted import opening
 from tests.support.frames import HANDSHAKE
@@ -124,3 +125,41 @@ async def test_few_urls_of_a_server_that_redirects_to_many_are_kept(
             await requests.send("GET", f"http://127.0.0.1:1/{number}", [], None)
     assert len(requests._urls) <= 3
     await requests.aclose()
+
+
+async def test_a_server_that_asks_without_end_gets_few_answers_at_once() -> None:
+    """It sends requests on an SSE stream and accepts no response: few are open, few are read."""
+    most = at_once = sent = 0
+    enough = asyncio.Event()
+
+    async def ask_without_end(got: Got, line: Line) -> None:
+        nonlocal sent
+        await line.head(200, "text/event-stream")
+        for id in range(10 * MANY):
+            await line.raw(b'data: {"jsonrpc":"2.0","id":%d,"method":"ping"}\n\n' % id)
+            sent += 1
+
+    async def script(got: Got, line: Line) -> None:
+        nonlocal most, at_once
+        answers = got.method == "POST" and "method" not in got.json
+        if got.asks == "initialize":
+            await line.result(got, opening(HANDSHAKE)["initialize"](None)["result"])
+        elif answers:
+            at_once += 1
+            most = max(most, at_once)
+            if most == MAX_AT_ONCE:
+                enough.set()
+            await line.silence()
+        elif got.method == "GET":
+            await ask_without_end(got, line)
+        else:
+            await line.answer(202)
+
+    async with asyncio.timeout(WAIT_S), scripted_web(script) as web, Client("test") as client:
+        session = await client.connect(web.url, revision=HANDSHAKE)
+        await asyncio.wait_for(enough.wait(), WAIT_S)
+        connection: Any = session._connection
+        for _ in range(2_000):  # turns in which it could open and read more
+            await asyncio.sleep(0)
+        outbox = connection._transport._outbox
+        assert (most, len(outbox._unsent) < 10_000, sent < 10 * MANY) == (MAX_AT_ONCE, True, True)

@@ -4,10 +4,19 @@ from __future__ import annotations
 
 import pytest
 
-from tests.hostile.work.limits import events, headers, ids, listening, schemas, sessions, values
+from tests.hostile.work.limits import (
+    events,
+    headers,
+    ids,
+    listening,
+    schemas,
+    sessions,
+    values,
+    waiting,
+)
 from tests.hostile.work.limits.limit import TAKEN, Limit
 
-AREAS = (events, headers, ids, listening, schemas, sessions, values)
+AREAS = (events, headers, ids, listening, schemas, sessions, values, waiting)
 LIMITS: list[Limit] = [limit for area in AREAS for limit in area.LIMITS]
 
 

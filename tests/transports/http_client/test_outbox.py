@@ -7,7 +7,7 @@ import asyncio
 import pytest
 
 from mcp_gen.core.transport.protocols import Lines
-from mcp_gen.transports.http_client.outbox import ANSWERS_AT_ONCE, MOST_ANSWERS, Outbox
+from mcp_gen.transports.http_client.outbox import ENOUGH_MESSAGES, MAX_AT_ONCE, Outbox
 from tests.support.peers.raw import WAIT_S
 from tests.support.peers.talker import soon
 
@@ -106,35 +106,46 @@ class SlowPosts:
 async def test_few_answers_are_sent_at_the_same_time_and_all_arrive() -> None:
     posts = SlowPosts()
     outbox = Outbox(posts)
-    answers = [b"%d" % number for number in range(3 * ANSWERS_AT_ONCE)]
+    answers = [b"%d" % number for number in range(3 * MAX_AT_ONCE)]
     for answer in answers:
         outbox.send(answer)
     await posts.took(len(answers))
     assert sorted(posts.taken) == sorted(answers)
-    assert posts.most_open == ANSWERS_AT_ONCE
+    assert posts.most_open == MAX_AT_ONCE
     await end(outbox)
 
 
 async def test_an_answer_is_sent_at_once_after_those_before_have_arrived() -> None:
     posts = SlowPosts()
     outbox = Outbox(posts)
-    for number in range(1, 2 * ANSWERS_AT_ONCE):
+    for number in range(1, 2 * MAX_AT_ONCE):
         outbox.send(b"%d" % number)
         await posts.took(number)
     assert posts.most_open == 1
     await end(outbox)
 
 
-@pytest.mark.parametrize(("beyond", "warnings"), [(0, []), (1, ["WARNING"]), (500, ["WARNING"])])
-async def test_a_server_that_takes_no_answers_loses_those_beyond_the_limit_and_is_named_once(
-    beyond: int, warnings: list[str], caplog: pytest.LogCaptureFixture
-) -> None:
+async def test_nothing_more_is_read_while_many_answers_wait() -> None:
     posts = SlowPosts()
     outbox = Outbox(posts)
-    most = ANSWERS_AT_ONCE + MOST_ANSWERS
-    for number in range(most + beyond):
+    for number in range(MAX_AT_ONCE + ENOUGH_MESSAGES):
         outbox.send(b"%d" % number)
-    await posts.took(most)
+    await asyncio.sleep(0)
+    outbox.send(b"more")
+    reading = asyncio.ensure_future(outbox.wait_for_room())
+    await asyncio.sleep(0)
+    assert not reading.done()
+    await posts.took(MAX_AT_ONCE + ENOUGH_MESSAGES + 1)
+    async with asyncio.timeout(WAIT_S):
+        await reading
     await end(outbox)
-    assert len(posts.taken) == most
-    assert [record.levelname for record in caplog.records] == warnings
+
+
+async def test_something_is_read_while_few_answers_wait() -> None:
+    outbox = Outbox(SlowPosts())
+    for number in range(MAX_AT_ONCE + ENOUGH_MESSAGES - 1):
+        outbox.send(b"%d" % number)
+    await asyncio.sleep(0)
+    async with asyncio.timeout(WAIT_S):
+        await outbox.wait_for_room()
+    await end(outbox)

@@ -12,8 +12,10 @@ import pytest
 import mcp_wire
 from mcp_gen import Context, McpError, Server, UsageError
 from mcp_gen.compat.recording import Frame
+from mcp_gen.core.transport.headers import Headers
 from mcp_gen.transports.http_server.app import AsgiApp
-from tests.support.frames import PER_REQUEST, Speaker, server_violations, with_handshake
+from mcp_gen.transports.http_server.legacy_sse import MAX_EARLY, _SseStream
+from tests.support.frames import HANDSHAKE, PER_REQUEST, Speaker, server_violations, with_handshake
 from tests.support.http.asgi import Open, Reply, open_request, request
 from tests.support.peers.raw import WAIT_S
 from tests.support.peers.talker import Talker, soon
@@ -293,3 +295,32 @@ def test_there_is_no_such_stream_without_a_handshake() -> None:
 def test_paths_begin_with_a_slash(paths: dict[str, str]) -> None:
     with pytest.raises(UsageError, match="slash"):
         Server("paths").asgi(**paths)
+
+
+async def test_a_client_that_does_not_read_gets_the_newest_progress_when_it_reads_again(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("mcp_gen.transports.http_server.reply.FULL_BYTES", 2_000)
+    monkeypatch.setattr("mcp_gen.transports.http_server.reply.ENOUGH_BYTES", 1_000)
+    server, count = Server("loud"), 1_000
+    async with paired(server, HANDSHAKE) as client:
+        (session,) = server.sessions()
+        channel: Any = session
+        method = mcp_wire.profile(HANDSHAKE).progress
+        client.stream.reading.clear()
+        for number in range(count):
+            channel.notify(method, method.params(progress_token="mine", progress=number))
+        client.stream.reading.set()
+        told: list[int] = []
+        while not told or told[-1] != count - 1:
+            told.append((await client.frame())["params"]["progress"])
+        assert told == [*range(len(told) - 1), count - 1]
+        assert len(told) < 100
+
+
+def test_only_a_few_messages_wait_until_the_server_of_a_stream_has_started() -> None:
+    reply: Any = None
+    stream = _SseStream(reply, None)
+    headers = Headers([])
+    taken = [stream.deliver(b"{}", headers) for _ in range(MAX_EARLY + 2)]
+    assert taken == [True] * MAX_EARLY + [False, False]
