@@ -96,6 +96,8 @@ class _Failure(Struct, kw_only=True, gc=False):
     error: ErrorObject
 
 
+MALFORMED_ERROR = "an error without a code and a message"
+
 MAX_BATCH = 1000
 """Maximum number of frames in one batch."""
 
@@ -195,10 +197,15 @@ def error_object(error: McpError | ProtocolError) -> ErrorObject:
 
 def read_error(data: Raw) -> McpError:
     """Return the peer's error as an exception; a malformed error becomes an internal error."""
+    return decode_error(data) or McpError(ProtocolError.code, MALFORMED_ERROR)
+
+
+def decode_error(data: Raw) -> McpError | None:
+    """Return the peer's error as an exception; None if it is malformed."""
     try:
         found = _error.decode(data)
     except _UNREADABLE:
-        return McpError(ProtocolError.code, "an error without a code and a message")
+        return None
     return McpError(found.code, found.message, None if found.data is UNSET else found.data)
 
 

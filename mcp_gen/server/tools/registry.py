@@ -11,7 +11,13 @@ from msgspec import UNSET, Raw
 
 import mcp_wire
 from mcp_gen.core.error_groups import describe, primary_error
-from mcp_gen.core.errors import InvalidParams, McpError, ToolError, UsageError
+from mcp_gen.core.errors import (
+    InvalidParams,
+    McpError,
+    ProtocolError,
+    ToolError,
+    UsageError,
+)
 from mcp_gen.server.content.results import error_result
 from mcp_gen.server.context.context import origin_of
 from mcp_gen.server.functions.suggestions import suggest
@@ -176,6 +182,9 @@ class ToolRegistry:
                 raise primary from None  # unwrapped from a group
             if is_disconnect(error):
                 _log.debug("tool %s: %s", tool.name, primary)
+            elif isinstance(primary, ProtocolError):
+                # The client has answered wrongly: it must not fill the log with tracebacks.
+                _log.warning("tool %s: %s", tool.name, primary)
             else:
                 _log.exception("tool %s failed", tool.name)
             return error_result(describe(error))

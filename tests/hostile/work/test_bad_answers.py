@@ -1,0 +1,97 @@
+"""What a client answers wrongly fails its own request, and fills no log with tracebacks."""
+
+from __future__ import annotations
+
+import logging
+from dataclasses import dataclass
+from typing import Any
+
+import pytest
+
+from mcp_gen import Context, Server
+from mcp_gen.core.errors import ToolError
+from tests.support.frames import HANDSHAKE, encoded
+from tests.support.peers.raw import RawClient, talking
+
+CAPABILITIES = {"elicitation": {}, "sampling": {}, "roots": {}}
+
+
+@dataclass
+class Form:
+    word: str
+
+
+def asking_server() -> Server:
+    server = Server("asks")
+
+    @server.tool
+    async def elicit(ctx: Context) -> str:
+        return (await ctx.elicit("word?", Form)).action
+
+    @server.tool
+    async def sample(ctx: Context) -> str:
+        return (await ctx.sample("hello", max_tokens=10)).model
+
+    @server.tool
+    async def roots(ctx: Context) -> str:
+        return str(await ctx.list_roots())
+
+    @server.tool
+    async def fail() -> str:
+        raise ValueError("a fault of the tool")
+
+    @server.tool
+    async def refuse() -> str:
+        raise ToolError("on purpose")
+
+    return server
+
+
+async def called(client: RawClient, tool: str, answer: dict[str, Any]) -> Any:
+    """Call a tool, give this answer to its question, and return the response to the call."""
+    client.send(client.speaker.call(7, tool))
+    asked = await client.next()
+    client.send(encoded({"jsonrpc": "2.0", "id": asked["id"], **answer}))
+    return await client.answer(7)
+
+
+def opening(client: RawClient) -> tuple[bytes, bytes]:
+    first = client.speaker.initialize(0).replace(
+        b'"capabilities":{}', b'"capabilities":' + encoded(CAPABILITIES)
+    )
+    return first, client.speaker.initialized
+
+
+BAD: dict[str, dict[str, Any]] = {
+    "a result of another type": {"result": 1},
+    "an empty result": {"result": {}},
+    "a null result": {"result": None},
+    "neither result nor error": {},
+    "an error that is a text": {"error": "no"},
+    "an error without a code": {"error": {}},
+    "an error whose code is a text": {"error": {"code": "x", "message": "no"}},
+}
+
+
+@pytest.mark.parametrize("tool", ["elicit", "sample", "roots"])
+@pytest.mark.parametrize("answer", BAD.values(), ids=BAD)
+async def test_an_answer_of_the_wrong_shape_is_no_internal_error_and_logs_no_traceback(
+    tool: str, answer: dict[str, Any], caplog: pytest.LogCaptureFixture
+) -> None:
+    with caplog.at_level(logging.WARNING):
+        async with talking(asking_server(), HANDSHAKE, opened=False) as client:
+            client.send(*opening(client))
+            await client.answer(0)
+            response = await called(client, tool, answer)
+    assert [record.getMessage() for record in caplog.records if record.exc_info] == []
+    assert response.get("error", {}).get("code") != -32603
+
+
+async def test_a_fault_of_the_tool_itself_still_has_its_traceback_in_the_log(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    async with talking(asking_server(), HANDSHAKE) as client:
+        await client.ask(client.speaker.call(7, "fail"))
+    assert [record.getMessage() for record in caplog.records if record.exc_info] == [
+        "tool fail failed"
+    ]
