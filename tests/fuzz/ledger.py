@@ -21,11 +21,12 @@ class Ledger:
 
     Args:
         revision: Revision of the session.
-        findings: Told what does not fit.
     """
 
-    def __init__(self, revision: str, findings: Findings) -> None:
-        self._findings = findings
+    findings: Findings
+    """Told what does not fit."""
+
+    def __init__(self, revision: str) -> None:
         self._batches: bool | None = mcp_wire.profile(revision).allows_batches
         self._settled = mcp_wire.profile(revision).handshake is not None
         self._watch = Watch(revision if self._settled else None)
@@ -78,21 +79,21 @@ class Ledger:
         try:
             value = json.loads(data.decode(), parse_constant=_refuse)
         except ValueError as error:
-            self._findings.add("invalid", f"not JSON: {error}: {data[:200]!r}")
+            self.findings.add("invalid", f"not JSON: {error}: {data[:200]!r}")
             return []
         parts = value if isinstance(value, list) else [value]
         sure = [self._take(part, data) for part in parts]
         self._watch.saw("server", data)
         if all(sure):
             for one in self._watch.violations:
-                self._findings.add("invalid", f"{one}: {data[:300]!r}", self._index(parts[0]))
+                self.findings.add("invalid", f"{one}: {data[:300]!r}", self._index(parts[0]))
         self._watch.violations.clear()
         return [part for part in parts if isinstance(part, dict)]
 
     def _take(self, part: Any, data: bytes) -> bool:
         """Count one message; returns True if it is sure which request it belongs to."""
         if not isinstance(part, dict):
-            self._findings.add("invalid", f"no object: {data[:200]!r}")
+            self.findings.add("invalid", f"no object: {data[:200]!r}")
             return False
         if "method" in part:
             if "id" in part:
@@ -102,20 +103,20 @@ class Ledger:
         if "id" not in part:
             self._anonymous -= 1
             if self._anonymous < 0:
-                self._findings.add("unasked", f"an error that nothing asked for: {data[:300]!r}")
+                self.findings.add("unasked", f"an error that nothing asked for: {data[:300]!r}")
             return True
         key = id_key(part["id"])
         self._answered[key] += 1
         if self._answered[key] > self._must[key] + self._may[key]:
             again = "again" if self._must[key] else "what was not asked"
             what = f"answers {again}: {data[:300]!r}"
-            self._findings.add("unasked", what, self._index(part))
+            self.findings.add("unasked", what, self._index(part))
         return self._must[key] + self._may[key] == 1
 
     def _look_at_error(self, part: dict[str, Any]) -> None:
         error = part.get("error")
         if isinstance(error, dict) and error.get("code") == INTERNAL:
-            self._findings.add("internal", json.dumps(error)[:500], self._index(part))
+            self.findings.add("internal", json.dumps(error)[:500], self._index(part))
 
     def _index(self, part: Any) -> int | None:
         id = part.get("id") if isinstance(part, dict) else None
@@ -136,7 +137,8 @@ class Ledger:
         for key in self.missing():
             number = self._must[key] - self._answered[key]
             what = f"{number} of {self._must[key]} requests got no answer: id {key[:100]}"
-            self._findings.add("unanswered", what, self._asked_by.get(key))
+            self.findings.add("unanswered", what, self._asked_by.get(key))
+            self._must[key] = self._answered[key]
 
 
 def _refuse(text: str) -> Any:

@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-__all__ = ["Reading", "id_key", "read"]
+__all__ = ["OPEN_ENDED", "Reading", "id_key", "read"]
 
 CANCELLED = "notifications/cancelled"
 OPEN_ENDED = ("subscriptions/listen",)

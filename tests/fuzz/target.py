@@ -7,6 +7,7 @@ and never fail by themselves: an internal error is a fault of the runtime.
 from __future__ import annotations
 
 import asyncio
+import logging
 from dataclasses import dataclass
 from typing import Annotated, Any, Literal
 
@@ -230,4 +231,5 @@ def _add_others(server: Server) -> None:
 
 
 if __name__ == "__main__":
+    logging.basicConfig(level=logging.WARNING, format="%(levelname)s %(name)s: %(message)s")
     make_server().run("stdio")

@@ -6,6 +6,7 @@ import asyncio
 import json
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
+from random import Random
 from typing import Any
 
 from tests.fuzz.findings import Block, Findings
@@ -13,18 +14,18 @@ from tests.fuzz.ledger import Ledger
 from tests.fuzz.making.answers import answer_to, input_responses
 from tests.fuzz.making.messages import CAPABILITIES, Maker
 from tests.fuzz.making.shapes import shapes_of
-from tests.fuzz.reading import id_key
+from tests.fuzz.reading import OPEN_ENDED, id_key
 from tests.fuzz.surfaces.surface import ANSWER_S
 from tests.support.frames import Speaker, encoded
 
-__all__ = ["Line", "Memory", "opening", "probe"]
+__all__ = ["Known", "Line", "opening", "probe"]
 
 ROUNDS = 3
 """Most times that a request is repeated with answers to its questions."""
 GOOD_REFUSAL = {"code": -1, "message": "no"}
 
 
-class Memory:
+class Known:
     """Values of the server that later inputs repeat."""
 
     def __init__(self) -> None:
@@ -71,67 +72,94 @@ def probe(speaker: Speaker, id: str) -> bytes:
 
 
 class Line:
-    """Session of one block, over any transport of whole messages.
+    """Session over any transport of whole messages, for one block of inputs or many.
 
     Args:
-        block: The inputs.
-        findings: Told what is wrong.
-        send: Sends one message.
+        revision: Revision of the session.
+        send: Sends the bytes of a message, or of an input.
     """
 
-    def __init__(self, block: Block, findings: Findings, send: Callable[[bytes], None]) -> None:
-        self.block = block
-        self.findings = findings
-        self.ledger = Ledger(block.revision, findings)
-        self.speaker = Speaker(block.revision)
+    def __init__(self, revision: str, send: Callable[[bytes], None]) -> None:
+        self.speaker = Speaker(revision)
+        self.ledger = Ledger(revision)
         self.ended = asyncio.Event()
         self._send = send
-        self._shapes = shapes_of(block.revision)
-        self._memory = Memory()
+        self._shapes = shapes_of(revision)
+        self._memory = Known()
         self._asked: dict[str, dict[str, Any]] = {}
-        self._answers = 0
-        self._news = asyncio.Event()
         self._results: dict[str, dict[str, Any]] = {}
+        self._news = asyncio.Event()
+        self._probes = 0
+        self._answers = 0
+        self._open = False
 
     # --- the conversation ---
 
-    async def talk(self, pause: Callable[[], Awaitable[None]]) -> None:
-        """Open the session, send all inputs, wait for all answers, and send a probe.
+    async def talk(
+        self,
+        block: Block,
+        findings: Findings,
+        pause: Callable[[], Awaitable[None]],
+        frame: Callable[[bytes, Random], tuple[bytes, list[bytes]]] | None = None,
+    ) -> None:
+        """Send all inputs of a block, wait for all answers, and send a probe.
 
         Args:
+            block: The inputs.
+            findings: Told what is wrong.
             pause: Called now and then between two inputs.
+            frame: Returns the bytes to send for an input, and the messages in them.
         """
-        for message in opening(self.speaker):
-            self.say(message)
-        await self._probe("first", "a new session does not answer a valid request")
-        for index in self.block.indexes:
-            random = self.block.random(index)
-            data = self._memory.fill(Maker.of(self.block.revision, random, index).input())
-            self.findings.inputs[index] = data
-            self.say_input(data, index)
+        self._block, self._findings = block, findings
+        self.ledger.findings = findings
+        self._asked.clear()
+        self._answers = 0
+        if not self._open:
+            self._open = True
+            for message in opening(self.speaker):
+                self.say(message)
+            await self._probe("a new session does not answer a valid request")
+        for index in block.indexes:
+            random = block.random(index)
+            data = self._memory.fill(Maker.of(block.revision, random, index).input())
+            findings.inputs[index] = data
+            sent, messages = frame(data, random) if frame else (data, [data])
+            for message in messages:
+                self._note(message, index)
+            self._send(sent)
             if random.random() < 0.5:
                 await pause()
         await self._drain()
-        await self._probe("last", "the session does not answer a valid request any more")
+        self._end_listening()
+        await self._probe("the session does not answer a valid request any more")
         self.ledger.close()
-
-    def say_input(self, data: bytes, index: int) -> None:
-        """Send one input."""
-        self.say(data, index)
 
     def say(self, data: bytes, index: int | None = None) -> None:
         """Send a message, and take note of it."""
-        self.ledger.sent(data, index)
-        self._remember(data)
+        self._note(data, index)
         self._send(data)
 
-    async def _probe(self, id: str, what: str) -> None:
-        name = f"probe {id}"
+    def _note(self, data: bytes, index: int | None) -> None:
+        self.ledger.sent(data, index)
+        with suppress(ValueError, RecursionError):
+            found = json.loads(data)
+            if isinstance(found, dict) and "id" in found and "method" in found:
+                self._asked[id_key(found["id"])] = found
+
+    async def _probe(self, what: str) -> None:
+        self._probes += 1
+        name = f"probe {self._probes}"
         self.say(probe(self.speaker, name))
         await self._until(lambda: id_key(name) in self._results)
-        found = self._results.get(id_key(name))
+        found = self._results.pop(id_key(name), None)
         if found is None or b"alive" not in encoded(found):
-            self.findings.add("ended" if self.ended.is_set() else "probe", f"{what}: {found}")
+            self._findings.add("ended" if self.ended.is_set() else "probe", f"{what}: {found}")
+
+    def _end_listening(self) -> None:
+        """Cancel the requests that would stay open."""
+        for asked in self._asked.values():
+            if asked["method"] in OPEN_ENDED and isinstance(asked["id"], int | str):
+                self.say(self.speaker.cancel(asked["id"]))
 
     async def _drain(self) -> None:
         """Wait for all answers; questions that may be open are refused."""
@@ -149,12 +177,6 @@ class Line:
                     self._news.clear()
                     await self._news.wait()
 
-    def _remember(self, data: bytes) -> None:
-        with suppress(ValueError, RecursionError):
-            found = json.loads(data)
-            if isinstance(found, dict) and "id" in found and "method" in found:
-                self._asked[id_key(found["id"])] = found
-
     # --- what the server sends ---
 
     def came(self, data: bytes) -> None:
@@ -164,7 +186,8 @@ class Line:
                 self._answer(part)
             elif "id" in part:
                 key = id_key(part["id"])
-                self._results[key] = part
+                if key.startswith('"probe'):
+                    self._results[key] = part
                 self._memory.learn(part.get("result"))
                 self._go_on(key, part.get("result"))
         self._news.set()
@@ -174,9 +197,9 @@ class Line:
         self.ended.set()
         self._news.set()
 
-    def _random(self) -> Any:
+    def _random(self) -> Random:
         self._answers += 1
-        return self.block.random(self.block.indexes[0], f"answer {self._answers}")
+        return self._block.random(self._block.indexes[0], f"answer {self._answers}")
 
     def _answer(self, asked: dict[str, Any]) -> None:
         data = answer_to(asked, self._shapes, self._random())

@@ -25,8 +25,7 @@ class Receiving:
         self.line.came(message)
 
     def oversized(self, limit_bytes: int) -> None:
-        assert self.line
-        self.line.findings.add("invalid", f"the server sent more than {limit_bytes} bytes")
+        raise AssertionError(f"the server sent more than {limit_bytes} bytes")
 
     def closed(self, error: BaseException | None) -> None:
         assert self.line
@@ -52,10 +51,10 @@ class Memory:
         ours, theirs = memory_pair()
         serving = asyncio.get_running_loop().create_task(self._server.serve(theirs))
         receiving = Receiving()
-        line = receiving.line = Line(block, findings, ours.send)
+        line = receiving.line = Line(block.revision, ours.send)
         await ours.start(receiving)
         try:
-            await line.talk(lambda: asyncio.sleep(0))
+            await line.talk(block, findings, lambda: asyncio.sleep(0))
         finally:
             await ours.aclose()
             done, _ = await asyncio.wait([serving], timeout=ANSWER_S)

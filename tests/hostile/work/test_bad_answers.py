@@ -10,7 +10,7 @@ import pytest
 
 from mcp_gen import Context, Server
 from mcp_gen.core.errors import ToolError
-from tests.support.frames import HANDSHAKE, encoded
+from tests.support.frames import HANDSHAKE, PER_REQUEST, encoded
 from tests.support.peers.raw import RawClient, talking
 
 CAPABILITIES = {"elicitation": {}, "sampling": {}, "roots": {}}
@@ -95,3 +95,30 @@ async def test_a_fault_of_the_tool_itself_still_has_its_traceback_in_the_log(
     assert [record.getMessage() for record in caplog.records if record.exc_info] == [
         "tool fail failed"
     ]
+
+
+@pytest.mark.parametrize("responses", [{}, {"all": {"action": "accept", "content": {"word": 1}}}])
+async def test_a_client_that_never_answers_the_question_of_a_round_is_told_so(
+    responses: dict[str, Any],
+) -> None:
+    server = Server("asks", max_rounds=3)
+
+    @server.tool
+    async def elicit(ctx: Context) -> str:
+        return (await ctx.elicit("word?", Form)).action
+
+    async with talking(server, PER_REQUEST) as client:
+        speaker = client.speaker
+        meta = {str(speaker.profile.client_capabilities_key): CAPABILITIES}
+        params: dict[str, Any] = {"name": "elicit", "arguments": {}, "_meta": meta}
+        for number in range(3):
+            response = await client.ask(speaker.request(number, "tools/call", params))
+            if "error" in response:
+                break
+            keys = response["result"]["inputRequests"]
+            params["requestState"] = response["result"]["requestState"]
+            params["inputResponses"] = dict.fromkeys(keys, responses["all"]) if responses else {}
+    assert response["error"] == {
+        "code": -32602,
+        "message": "no answer that fits the question after 3 rounds - at `$.inputResponses`",
+    }
