@@ -118,9 +118,30 @@ class Ledger:
         if isinstance(error, dict) and error.get("code") == INTERNAL:
             self.findings.add("internal", json.dumps(error)[:500], self._index(part))
 
+    def refused(self, data: bytes) -> None:
+        """Take note of an error that refuses an HTTP request, whatever it carries."""
+        try:
+            part = json.loads(data.decode(), parse_constant=_refuse)
+        except ValueError:
+            return  # It may be a text for people.
+        if isinstance(part, dict):
+            self._look_at_error(part)
+
     def _index(self, part: Any) -> int | None:
         id = part.get("id") if isinstance(part, dict) else None
         return self._asked_by.get(id_key(id))
+
+    def is_settled(self, key: str) -> bool:
+        """Return True if this id needs no further answer."""
+        return self._answered[key] >= self._must[key] or key in self._cancelled
+
+    def excuse(self, reading: Reading) -> None:
+        """Demand no answers to a message that was refused by other means."""
+        self._cancelled.update(reading.must)
+
+    def excuse_all(self) -> None:
+        """Demand no answer to what is open."""
+        self._cancelled.update(self._must)
 
     # --- at the end ---
 

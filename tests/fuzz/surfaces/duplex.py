@@ -9,7 +9,7 @@ from contextlib import suppress
 from random import Random
 from typing import Any
 
-from tests.fuzz.findings import Block, Findings
+from tests.fuzz.findings import BLOCK, Block, Findings
 from tests.fuzz.ledger import Ledger
 from tests.fuzz.making.answers import answer_to, input_responses
 from tests.fuzz.making.messages import CAPABILITIES, Maker
@@ -90,8 +90,10 @@ class Line:
         self._results: dict[str, dict[str, Any]] = {}
         self._news = asyncio.Event()
         self._probes = 0
-        self._answers = 0
+        self._answers: dict[str, int] = {}
         self._open = False
+        self.lost = False
+        """True if the session has ended by an input that must end it."""
 
     # --- the conversation ---
 
@@ -100,7 +102,6 @@ class Line:
         block: Block,
         findings: Findings,
         pause: Callable[[], Awaitable[None]],
-        frame: Callable[[bytes, Random], tuple[bytes, list[bytes]]] | None = None,
     ) -> None:
         """Send all inputs of a block, wait for all answers, and send a probe.
 
@@ -108,31 +109,41 @@ class Line:
             block: The inputs.
             findings: Told what is wrong.
             pause: Called now and then between two inputs.
-            frame: Returns the bytes to send for an input, and the messages in them.
         """
         self._block, self._findings = block, findings
         self.ledger.findings = findings
         self._asked.clear()
-        self._answers = 0
+        self._answers.clear()
         if not self._open:
             self._open = True
-            for message in opening(self.speaker):
-                self.say(message)
+            await self.open()
             await self._probe("a new session does not answer a valid request")
         for index in block.indexes:
             random = block.random(index)
             data = self._memory.fill(Maker.of(block.revision, random, index).input())
-            findings.inputs[index] = data
-            sent, messages = frame(data, random) if frame else (data, [data])
-            for message in messages:
-                self._note(message, index)
-            self._send(sent)
+            if self.lost:
+                self.lost = False
+                await self.open()
+            self.put(data, index, random)
             if random.random() < 0.5:
                 await pause()
         await self._drain()
-        self._end_listening()
+        await self._calm_down()
+        if self.lost:
+            self.lost = False
+            await self.open()
         await self._probe("the session does not answer a valid request any more")
         self.ledger.close()
+
+    async def open(self) -> None:
+        """Open the session."""
+        for message in opening(self.speaker):
+            self.say(message)
+
+    def put(self, data: bytes, index: int, random: Random) -> None:
+        """Send an input."""
+        self._findings.inputs[index] = data
+        self.say(data, index)
 
     def say(self, data: bytes, index: int | None = None) -> None:
         """Send a message, and take note of it."""
@@ -141,6 +152,10 @@ class Line:
 
     def _note(self, data: bytes, index: int | None) -> None:
         self.ledger.sent(data, index)
+        self.remember(data)
+
+    def remember(self, data: bytes) -> None:
+        """Keep a request, to repeat it if its result asks for input."""
         with suppress(ValueError, RecursionError):
             found = json.loads(data)
             if isinstance(found, dict) and "id" in found and "method" in found:
@@ -155,7 +170,7 @@ class Line:
         if found is None or b"alive" not in encoded(found):
             self._findings.add("ended" if self.ended.is_set() else "probe", f"{what}: {found}")
 
-    def _end_listening(self) -> None:
+    async def _calm_down(self) -> None:
         """Cancel the requests that would stay open."""
         for asked in self._asked.values():
             if asked["method"] in OPEN_ENDED and isinstance(asked["id"], int | str):
@@ -197,12 +212,21 @@ class Line:
         self.ended.set()
         self._news.set()
 
-    def _random(self) -> Random:
-        self._answers += 1
-        return self._block.random(self._block.indexes[0], f"answer {self._answers}")
+    def wake(self) -> None:
+        """Look again at what is waited for."""
+        self._news.set()
+
+    def _random(self, what: Any) -> Random:
+        """Return random numbers for an answer to this, the same in every session."""
+        text = json.dumps(what, sort_keys=True)
+        self._answers[text] = times = self._answers.get(text, 0) + 1
+        start = self._block.indexes[0] // BLOCK * BLOCK
+        return self._block.random(start, f"answer {times} {text}")
 
     def _answer(self, asked: dict[str, Any]) -> None:
-        data = answer_to(asked, self._shapes, self._random())
+        data = answer_to(
+            asked, self._shapes, self._random([asked.get("method"), asked.get("params")])
+        )
         try:
             said = json.loads(data)
             ends = id_key(said["id"]) == id_key(asked["id"]) and "result" in said
@@ -221,7 +245,8 @@ class Line:
         rounds = int(id[-1]) if isinstance(id, str) and "again" in id else 0
         if rounds >= ROUNDS or not isinstance(params, dict):
             return
-        given = input_responses(result["inputRequests"], self._shapes, self._random())
+        random = self._random([id, rounds])
+        given = input_responses(result["inputRequests"], self._shapes, random)
         more = {"inputResponses": given}
         if "requestState" in result:
             more["requestState"] = result["requestState"]

@@ -34,13 +34,25 @@ def framed(data: bytes, random: Random) -> tuple[bytes, list[bytes]]:
     return sent, [line for line in sent.split(b"\n") if line.strip()]
 
 
+class Piped(Line):
+    """Session over the pipes of a process."""
+
+    def put(self, data: bytes, index: int, random: Random) -> None:
+        """Send an input as lines."""
+        sent, messages = framed(data, random)
+        self._findings.inputs[index] = sent
+        for message in messages:
+            self._note(message, index)
+        self._send(sent)
+
+
 class Child:
     """A server process with its session."""
 
     def __init__(self, process: asyncio.subprocess.Process, revision: str) -> None:
         self.process = process
         self.complaints: list[str] = []
-        self.line = Line(revision, self._write)
+        self.line = Piped(revision, self._write)
         self.changed = False
         """True if an input may have made the session one of another revision."""
         loop = asyncio.get_running_loop()
@@ -129,7 +141,7 @@ class Stdio:
         child = self._children.get(block.revision)
         if child is None:
             child = self._children[block.revision] = await Child.start(block.revision, self._module)
-        await child.line.talk(block, findings, child.pause, framed)
+        await child.line.talk(block, findings, child.pause)
         if child.line.ended.is_set() or (child.changed and not child.line.speaker.opening):
             del self._children[block.revision]
             self._report(child, await child.stop(), findings)
