@@ -27,6 +27,7 @@ class Ledger:
     """Told what does not fit."""
 
     def __init__(self, revision: str) -> None:
+        self._revision = revision
         self._batches: bool | None = mcp_wire.profile(revision).allows_batches
         self._settled = mcp_wire.profile(revision).handshake is not None
         self._watch = Watch(revision if self._settled else None)
@@ -140,8 +141,9 @@ class Ledger:
         self._cancelled.update(reading.must)
 
     def excuse_all(self) -> None:
-        """Demand no answer to what is open."""
+        """Demand no answer to what is open: the session has ended, and a new one begins."""
         self._cancelled.update(self._must)
+        self._watch.renew()
 
     # --- at the end ---
 

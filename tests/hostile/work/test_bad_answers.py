@@ -97,6 +97,27 @@ async def test_a_fault_of_the_tool_itself_still_has_its_traceback_in_the_log(
     ]
 
 
+async def test_a_clients_answer_is_not_passed_on_as_an_error_that_names_pages_to_open() -> None:
+    server = Server("asks")
+
+    @server.resource("note://a")
+    async def note(ctx: Context) -> str:
+        return (await ctx.elicit("word?", Form)).action
+
+    async with talking(server, HANDSHAKE, opened=False) as client:
+        client.send(*opening(client))
+        await client.answer(0)
+        client.send(client.speaker.request(7, "resources/read", {"uri": "note://a"}))
+        asked = await client.next()
+        error = {"code": -32042, "message": "no", "data": {}}
+        client.send(encoded({"jsonrpc": "2.0", "id": asked["id"], "error": error}))
+        response = await client.answer(7)
+    assert response["error"] == {
+        "code": -32602,
+        "message": "the client answered with -32042, a server's error",
+    }
+
+
 @pytest.mark.parametrize("responses", [{}, {"all": {"action": "accept", "content": {"word": 1}}}])
 async def test_a_client_that_never_answers_the_question_of_a_round_is_told_so(
     responses: dict[str, Any],
