@@ -35,6 +35,7 @@ class Shapes:
         requests: Type of each request of a client, by method.
         notifications: Type of each notification of a client, by method.
         extensions: Methods of extensions.
+        by_method: Type of each message of either side, by method.
         keys: Names of all properties, for keys that are added.
         tools: Input schema of each tool, by name.
     """
@@ -44,12 +45,17 @@ class Shapes:
     requests: dict[str, str]
     notifications: dict[str, str]
     extensions: tuple[str, ...]
+    by_method: dict[str, str]
     keys: tuple[str, ...]
     tools: dict[str, dict[str, Any]]
 
     def instance(self, name: str, random: Random) -> Any:
         """Return an instance of a type."""
         return instance(self.document, self.document["$defs"][name], random.choice)
+
+    def smallest(self, name: str) -> Any:
+        """Return the smallest instance of a type."""
+        return instance(self.document, self.document["$defs"][name], lambda choices: choices[0])
 
     def arguments(self, tool: str, random: Random) -> Any:
         """Return arguments of a tool that fit its schema, mostly."""
@@ -85,6 +91,7 @@ def shapes_of(revision: str) -> Shapes:
         found["request"],
         found["notification"],
         tuple(known_extensions().rows(profile)),
+        by_method,
         tuple(sorted(property_names(document))),
         _tools(),
     )

@@ -31,6 +31,7 @@ SURFACES: dict[str, Kind] = {
     "memory": Kind(34, "the server in the process, over a memory pair", "memory:Memory"),
     "stdio": Kind(16, "the server as a child process, over its pipes", "stdio:Stdio"),
     "http": Kind(20, "the ASGI app in the process, with headers", "http:Http"),
+    "client": Kind(10, "our HTTP client, whose server answers what it likes", "client:Clients"),
 }
 
 
