@@ -83,9 +83,9 @@ class Answers:
     def answer(self, asked: dict[str, Any]) -> Answer:
         """Return the response to a request."""
         random = self.random
-        messages = [self._message(asked)]
+        messages = [self.message(asked)]
         if random.random() < 0.05:
-            messages.append(self._message(asked))
+            messages.append(self.message(asked))
         if random.random() < 0.3:
             messages[:0] = [self._other() for _ in range(random.randrange(1, 4))]
         if random.random() < 0.05:
@@ -101,7 +101,7 @@ class Answers:
         chunks, end = self._chunks(body), self._end()
         return Answer(status, self._headers(kind), chunks, end, tuple(messages), is_bent)
 
-    def _message(self, asked: dict[str, Any]) -> bytes:
+    def message(self, asked: dict[str, Any]) -> bytes:
         """Return the JSON of a response to a request, or of something like it."""
         shapes, random = self.shapes, self.random
         whole: dict[str, Any] = {"jsonrpc": "2.0", "id": asked.get("id")}

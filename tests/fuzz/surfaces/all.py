@@ -32,6 +32,7 @@ SURFACES: dict[str, Kind] = {
     "stdio": Kind(16, "the server as a child process, over its pipes", "stdio:Stdio"),
     "http": Kind(20, "the ASGI app in the process, with headers", "http:Http"),
     "client": Kind(10, "our HTTP client, whose server answers what it likes", "client:Clients"),
+    "decoders": Kind(14, "what reads bytes of a peer, called directly", "decoders:Decoders"),
 }
 
 
