@@ -28,11 +28,12 @@ class Kind:
 
 
 SURFACES: dict[str, Kind] = {
-    "memory": Kind(34, "the server in the process, over a memory pair", "memory:Memory"),
-    "stdio": Kind(16, "the server as a child process, over its pipes", "stdio:Stdio"),
-    "http": Kind(20, "the ASGI app in the process, with headers", "http:Http"),
-    "client": Kind(10, "our HTTP client, whose server answers what it likes", "client:Clients"),
-    "decoders": Kind(14, "what reads bytes of a peer, called directly", "decoders:Decoders"),
+    "memory": Kind(32, "the server in the process, over a memory pair", "memory:Memory"),
+    "stdio": Kind(18, "the server as a child process, over its pipes", "stdio:Stdio"),
+    "http": Kind(18, "the ASGI app in the process, with headers", "http:Http"),
+    "sockets": Kind(4, "the app behind uvicorn, over loopback sockets", "sockets:Sockets"),
+    "client": Kind(12, "our HTTP client, whose server answers what it likes", "client:Clients"),
+    "decoders": Kind(16, "what reads bytes of a peer, called directly", "decoders:Decoders"),
 }
 
 

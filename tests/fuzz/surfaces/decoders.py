@@ -109,7 +109,8 @@ def try_frame(tried: Tried) -> None:
         frame = envelope.read(data)
     except (ParseError, InvalidRequest) as error:
         id = error.request_id
-        if id is not None:
+        meant = isinstance(error, envelope.NoResponse) and error.is_response
+        if id is not None and not meant:
             expect(id_key(id) in [*asks.must, *asks.may], f"an id that it has not: {id!r}")
         return
     is_request = frame.method is not msgspec.UNSET and frame.id is not msgspec.UNSET

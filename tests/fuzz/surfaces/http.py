@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable
 from contextlib import suppress
+from functools import partial
 from typing import Any
 
 from mcp_gen import Server
+from mcp_gen.transports.http_server.app import AsgiApp
 from mcp_gen.transports.http_server.asgi import Scope
 from tests.fuzz.findings import Block, Findings
 from tests.fuzz.making.requests import HttpRequest, Place, as_text, plain, request_for
@@ -16,13 +19,13 @@ from tests.fuzz.surfaces.exchange import USER, Exchange
 from tests.fuzz.surfaces.surface import ANSWER_S, kb_of
 from tests.fuzz.target import make_server
 
-__all__ = ["Http", "principal"]
+__all__ = ["Http", "WebLine", "make_app"]
 
 SSE_PATH = "/sse"
 MAX_BODY_BYTES = 200_000
 
 
-def principal(scope: Scope) -> str | None:
+def _principal(scope: Scope) -> str | None:
     """Return the principal that a header names."""
     return next((value.decode("latin-1") for name, value in scope["headers"] if name == USER), None)
 
@@ -30,9 +33,9 @@ def principal(scope: Scope) -> str | None:
 class WebLine(Line):
     """Session over HTTP: each message is a request of its own."""
 
-    def __init__(self, revision: str, app: Any) -> None:
+    def __init__(self, revision: str, exchange: Callable[..., Any]) -> None:
         super().__init__(revision, self._post)
-        self._app = app
+        self._exchange = exchange
         self._place = Place()
         self._open_exchanges: dict[Exchange, tuple[Reading | None, int | None]] = {}
         self._stream: Exchange | None = None
@@ -104,7 +107,7 @@ class WebLine(Line):
             asyncio.get_running_loop().call_later(0.005, exchange.leave)
 
     def _start(self, request: HttpRequest) -> Exchange:
-        exchange = Exchange(self._app, request, self._heard)
+        exchange: Exchange = self._exchange(request, self._heard)
         self._open_exchanges[exchange] = self._noted
         exchange.task.add_done_callback(lambda _: self._ended(exchange))
         return exchange
@@ -129,9 +132,10 @@ class WebLine(Line):
             self._findings.add("wrong", fault, index)
         if status >= 500 and status != 501:
             self._findings.add("internal", f"HTTP status {status}", index)
-        is_own = request.method == "DELETE" and self.session_id in dict(request.headers).values()
-        if is_own and self.session_id and 200 <= status < 300:
-            # The session has ended by its own client's wish.
+        values = [value for _, value in request.headers]
+        is_own = request.method == "DELETE" and self.session_id in values
+        if is_own and self.session_id and status < 300:
+            # The session has ended by its own client's wish, if that was heard to the end or not.
             self.ledger.excuse_all()
             self.lost = True
         if reading is not None and (status >= 400 or request.leaves or self.lost):
@@ -178,18 +182,23 @@ class WebLine(Line):
         await self._all_ended(tasks)
 
 
+def make_app(server: Server) -> AsgiApp:
+    """Return the app that is fuzzed."""
+    return server.asgi(
+        legacy_sse_path=SSE_PATH,
+        max_body_bytes=MAX_BODY_BYTES,
+        sse_after_s=0.05,
+        keep_alive_s=1.0,
+        principal=_principal,
+    )
+
+
 class Http:
     """The app; each block is a session with it."""
 
     def __init__(self, server: Server | None = None) -> None:
         self._server = server or make_server()
-        self._app = self._server.asgi(
-            legacy_sse_path=SSE_PATH,
-            max_body_bytes=MAX_BODY_BYTES,
-            sse_after_s=0.05,
-            keep_alive_s=1.0,
-            principal=principal,
-        )
+        self._app = make_app(self._server)
         self._others: dict[str, WebLine] = {}
 
     async def __aenter__(self) -> Http:
@@ -202,7 +211,7 @@ class Http:
         return kb_of()
 
     async def run(self, block: Block, findings: Findings) -> None:
-        line = WebLine(block.revision, self._app)
+        line = WebLine(block.revision, partial(Exchange, self._app))
         other = self._others.get(block.revision)
         line.knows(*((other.session_id,) if other else ()), b"ended", b"")
         try:
