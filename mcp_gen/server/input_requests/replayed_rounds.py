@@ -17,6 +17,7 @@ from msgspec import Raw
 
 import mcp_wire
 from mcp_gen.core.errors import (
+    InvalidParams,
     InvalidRequest,
     InvalidResult,
     McpError,
@@ -260,7 +261,11 @@ class InputRequiredRounds(Rounds):
 def _binding(ctx: Context, params: Any) -> bytes:
     """Return a digest of server, method, params and principal, which a state is bound to."""
     plain = msgspec.structs.replace(params, meta={}, input_responses=None, request_state=None)
-    request: dict[str, Any] = msgspec.json.decode(encode(plain))
+    try:
+        request: dict[str, Any] = msgspec.json.decode(encode(plain))
+    except (msgspec.DecodeError, RecursionError) as error:
+        # Arguments are not decoded before: they may hold a number that nothing can hold.
+        raise InvalidParams(f"the params cannot be read: {error}") from None
     if not request.get("arguments"):
         # Absent, null and empty arguments are the same: clients may send either.
         request.pop("arguments", None)

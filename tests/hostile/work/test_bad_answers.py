@@ -1,4 +1,4 @@
-"""What a client answers wrongly fails its own request, and fills no log with tracebacks."""
+"""What a client sends wrongly fails its own request, and fills no log with tracebacks."""
 
 from __future__ import annotations
 
@@ -143,3 +143,16 @@ async def test_a_client_that_never_answers_the_question_of_a_round_is_told_so(
         "code": -32602,
         "message": "no answer that fits the question after 3 rounds - at `$.inputResponses`",
     }
+
+
+@pytest.mark.parametrize("arguments", [b"1" + b"0" * 5000, b'{"odd":1e999}'])
+async def test_arguments_that_nothing_can_hold_are_invalid_params_where_a_handler_asks(
+    arguments: bytes, caplog: pytest.LogCaptureFixture
+) -> None:
+    async with talking(asking_server(), PER_REQUEST) as client:
+        params = {"name": "elicit", "arguments": "HERE", "requestState": "x"}
+        message = client.speaker.request(7, "tools/call", params)
+        client.send(message.replace(b'"HERE"', arguments))
+        response = await client.next()
+    assert response["error"]["code"] in (-32602, -32700)
+    assert [record.getMessage() for record in caplog.records if record.exc_info] == []
