@@ -79,7 +79,7 @@ class Maker:
     def _doubled(self, value: dict[str, Any]) -> bytes:
         """Return the text of an object in which a key comes twice."""
         key = self.random.choice([*value])
-        other = self.random.choice((value[key], self.id(), None, {}, "tools/list"))
+        other: Any = self.random.choice((value[key], self.id(), None, {}, "tools/list"))
         first = as_json({key: other}, self.random)[:-1]
         return first + b"," + as_json(value, self.random)[1:]
 

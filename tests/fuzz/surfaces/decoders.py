@@ -7,7 +7,6 @@ able to say again; and it must not matter how a stream is cut.
 from __future__ import annotations
 
 import asyncio
-import json
 from collections.abc import Callable
 from functools import cache
 from random import Random
@@ -84,7 +83,7 @@ def _types(revision: str) -> list[str]:
     """Return the names of the types that have a schema and are decoded."""
     module, found = mcp_wire.types(revision), list[str]()
     for name in shapes_of(revision).document["$defs"]:
-        kind = getattr(module, name, None)
+        kind: Any = getattr(module, name, None)
         try:
             mcp_wire.decoder(kind)
         except TypeError:

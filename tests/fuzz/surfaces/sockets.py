@@ -96,6 +96,7 @@ class SocketExchange:
         return whole[:-1] if request.leaves == "body" and len(whole) > 1 else whole
 
     async def _read(self, reader: asyncio.StreamReader) -> None:
+        lines: list[bytes] = []
         while self.status < 200:
             head = await reader.readuntil(b"\r\n\r\n")
             first, *lines = head[:-4].split(b"\r\n")

@@ -77,7 +77,8 @@ class Complaints(logging.Handler):
         try:
             with warnings.catch_warnings():
                 warnings.simplefilter("always")
-                warnings.showwarning = self._on_warning
+                show: Any = self._on_warning
+                warnings.showwarning = show
                 yield
         finally:
             sys.unraisablehook = before
