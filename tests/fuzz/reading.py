@@ -57,7 +57,7 @@ class Reading:
 
 def id_key(id: Any) -> str:
     """Return an id as text: 1 and "1" are two ids."""
-    return json.dumps(id, sort_keys=True)
+    return json.dumps(id, sort_keys=True, default=lambda odd: odd.text)
 
 
 def read(data: bytes, *, batches: bool | None) -> Reading:

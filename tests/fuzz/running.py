@@ -139,9 +139,11 @@ class _Worker:
             silence = threading.Timer(SILENT_S, process.kill)
             silence.start()
         silence.cancel()
+        process.stdout.close()
         status = process.wait()
         grown = growth(samples)
         faults = self._faults(status, last + 1, grown)
+        self._log.close()
         if faults:
             heard(Done(last + 1 if status else last, 0, 0, faults))
         return Ran(order.surface, inputs, grown)
