@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+from typing import Protocol
 
-from mcp_gen import Server
+from mcp_gen.core.transport.protocols import Duplex
 from mcp_gen.transports.memory import memory_pair
 from tests.fuzz.findings import Block, Findings
 from tests.fuzz.surfaces.duplex import Line
@@ -12,6 +13,14 @@ from tests.fuzz.surfaces.surface import ANSWER_S, kb_of
 from tests.fuzz.target import make_server
 
 __all__ = ["Memory"]
+
+
+class Target(Protocol):
+    """Protocol of a server that serves one client over a transport."""
+
+    async def serve(self, transport: Duplex) -> None: ...
+
+    async def aclose(self) -> None: ...
 
 
 class Receiving:
@@ -35,8 +44,8 @@ class Receiving:
 class Memory:
     """The server in this process; each block is a session with it."""
 
-    def __init__(self, server: Server | None = None) -> None:
-        self._server = server or make_server()
+    def __init__(self, server: Target | None = None) -> None:
+        self._server: Target = server or make_server()
 
     async def __aenter__(self) -> Memory:
         return self
