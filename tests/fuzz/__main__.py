@@ -126,7 +126,7 @@ def _full(one: Finding, seed: int) -> str:
 async def _again(only: str, seed: int, *, as_json: bool) -> int:
     """Run some inputs of a surface once more, and say what is wrong."""
     surface, _, words = only.partition(":")
-    block = Block(seed, surface, _indexes(words))
+    block = Block(seed, surface, indexes_in(words))
     complaints = Complaints()
     with complaints.installed():
         async with make(surface) as target:
@@ -140,7 +140,7 @@ async def _again(only: str, seed: int, *, as_json: bool) -> int:
     return bool(found)
 
 
-def _indexes(words: str) -> tuple[int, ...]:
+def indexes_in(words: str) -> tuple[int, ...]:
     """Return the numbers in `17`, `0-49` or `3,9`."""
     found: list[int] = []
     for word in words.split(","):

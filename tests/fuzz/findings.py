@@ -103,8 +103,8 @@ class Findings:
     """Collects the findings of one block."""
 
     block: Block
-    found: list[Finding] = field(default_factory=list)
-    inputs: dict[int, bytes] = field(default_factory=dict)
+    found: list[Finding] = field(default_factory=list[Finding])
+    inputs: dict[int, bytes] = field(default_factory=dict[int, bytes])
 
     def add(self, kind: str, what: Any, index: int | None = None) -> None:
         """Add a finding; without an index it is about the block."""

@@ -9,6 +9,7 @@ from typing import Any
 import mcp_wire
 from tests.fuzz.findings import Findings
 from tests.fuzz.reading import Reading, id_key, read
+from tests.fuzz.values import is_array, is_object
 from tests.support.checks.watch import Watch
 
 __all__ = ["INTERNAL", "Ledger"]
@@ -82,18 +83,18 @@ class Ledger:
         except ValueError as error:
             self.findings.add("invalid", f"not JSON: {error}: {data[:200]!r}")
             return []
-        parts = value if isinstance(value, list) else [value]
+        parts = value if is_array(value) else [value]
         sure = [self._take(part, data) for part in parts]
         self._watch.saw("server", data)
         if all(sure):
             for one in self._watch.violations:
                 self.findings.add("invalid", f"{one}: {data[:300]!r}", self._index(parts[0]))
         self._watch.violations.clear()
-        return [part for part in parts if isinstance(part, dict)]
+        return [part for part in parts if is_object(part)]
 
     def _take(self, part: Any, data: bytes) -> bool:
         """Count one message; returns True if it is sure which request it belongs to."""
-        if not isinstance(part, dict):
+        if not is_object(part):
             self.findings.add("invalid", f"no object: {data[:200]!r}")
             return False
         if "method" in part:
@@ -116,7 +117,7 @@ class Ledger:
 
     def _look_at_error(self, part: dict[str, Any]) -> None:
         error = part.get("error")
-        if isinstance(error, dict) and error.get("code") == INTERNAL:
+        if is_object(error) and error.get("code") == INTERNAL:
             self.findings.add("internal", json.dumps(error)[:500], self._index(part))
 
     def refused(self, data: bytes) -> None:
@@ -125,11 +126,11 @@ class Ledger:
             part = json.loads(data.decode(), parse_constant=_refuse)
         except ValueError:
             return  # It may be a text for people.
-        if isinstance(part, dict):
+        if is_object(part):
             self._look_at_error(part)
 
     def _index(self, part: Any) -> int | None:
-        id = part.get("id") if isinstance(part, dict) else None
+        id = part.get("id") if is_object(part) else None
         return self._asked_by.get(id_key(id))
 
     def is_settled(self, key: str) -> bool:

@@ -13,6 +13,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from tests.fuzz.values import is_array, is_object
+
 __all__ = ["OPEN_ENDED", "Reading", "id_key", "read"]
 
 CANCELLED = "notifications/cancelled"
@@ -49,10 +51,10 @@ class Reading:
         cancels: Ids that need no answer any more.
     """
 
-    must: list[str] = field(default_factory=list)
-    may: list[str] = field(default_factory=list)
+    must: list[str] = field(default_factory=list[str])
+    may: list[str] = field(default_factory=list[str])
     anonymous: int = 0
-    cancels: list[str] = field(default_factory=list)
+    cancels: list[str] = field(default_factory=list[str])
 
 
 def id_key(id: Any) -> str:
@@ -79,7 +81,7 @@ def read(data: bytes, *, batches: bool | None) -> Reading:
     except (ValueError, RecursionError, Unclear):
         return _unclear(data)
     found = Reading()
-    if not isinstance(value, list):
+    if not is_array(value):
         _read_one(value, found)
     elif batches is True and 0 < len(value) <= MAX_BATCH:
         for entry in value:
@@ -92,13 +94,13 @@ def read(data: bytes, *, batches: bool | None) -> Reading:
 
 
 def _read_one(value: Any, found: Reading) -> None:
-    if not isinstance(value, dict):
+    if not is_object(value):
         found.anonymous += 1
         return
     id, has_method = value.get("id"), "method" in value
     if not has_method and ("result" in value or "error" in value):
         return  # A response gets no answer, however wrong it is.
-    if value.get("method") == CANCELLED and isinstance(value.get("params"), dict):
+    if value.get("method") == CANCELLED and is_object(value.get("params")):
         cancelled = value["params"].get("requestId")
         found.cancels.append(id_key(_rounded(cancelled)))
     if "id" not in value and isinstance(value.get("method"), str):

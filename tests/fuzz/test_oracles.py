@@ -19,6 +19,7 @@ from tests.fuzz.surfaces.duplex import Line
 from tests.fuzz.surfaces.memory import Memory
 from tests.fuzz.surfaces.surface import Complaints, kb_of
 from tests.fuzz.target import make_server
+from tests.fuzz.values import is_object
 from tests.fuzz.worker import Done, Order, fuzz, run_block
 
 INDEXES = tuple(range(2 * BLOCK, 2 * BLOCK + 20))
@@ -45,10 +46,10 @@ class Tampering:
 
     def send(self, message: bytes) -> None:
         frame = json.loads(message)
-        if isinstance(frame, dict) and str(frame.get("id", "")).startswith("probe"):
+        if is_object(frame) and str(frame.get("id", "")).startswith("probe"):
             self._inner.send(message)
             return
-        is_response = isinstance(frame, dict) and "result" in frame
+        is_response = is_object(frame) and "result" in frame
         self._seen += is_response
         if not is_response or self._seen % 3:
             self._inner.send(message)
@@ -160,7 +161,7 @@ async def test_a_session_that_answers_no_more_is_found_by_its_probe(
 
     class Deaf(Line):
         def put(self, data: bytes, index: int, random: Any) -> None:
-            self._send = lambda data: None
+            self._send = ignore
 
     findings = Findings(Block(7, "memory", INDEXES))
     line = Deaf(findings.block.revision, lambda data: answered(line, data))
@@ -180,6 +181,10 @@ def answered(line: Line, data: bytes) -> None:
                 "serverInfo": {"name": "s", "version": "1"},
             }
         line.came(json.dumps({"jsonrpc": "2.0", "id": frame["id"], "result": result}).encode())
+
+
+def ignore(data: bytes) -> None:
+    """Send nothing."""
 
 
 class Leaking:

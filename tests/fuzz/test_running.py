@@ -91,6 +91,6 @@ def test_the_command_goes_on_and_reports(
 
 
 def test_inputs_are_named_by_one_number_a_range_or_a_list() -> None:
-    assert command._indexes("17") == (17,)
-    assert command._indexes("3-5") == (3, 4, 5)
-    assert command._indexes("3,9") == (3, 9)
+    assert command.indexes_in("17") == (17,)
+    assert command.indexes_in("3-5") == (3, 4, 5)
+    assert command.indexes_in("3,9") == (3, 9)

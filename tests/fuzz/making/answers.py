@@ -8,6 +8,7 @@ from typing import Any
 from tests.fuzz.making.messages import ODD_IDS
 from tests.fuzz.making.shapes import Shapes
 from tests.fuzz.making.texts import as_json, bent
+from tests.fuzz.values import is_object
 
 __all__ = ["answer_to", "input_responses"]
 
@@ -59,8 +60,8 @@ def answer_to(asked: dict[str, Any], shapes: Shapes, random: Random) -> bytes:
 def input_responses(asked: Any, shapes: Shapes, random: Random) -> dict[str, Any]:
     """Return answers to the questions of an `input_required` result, by key."""
     found: dict[str, Any] = {}
-    for key, question in asked.items() if isinstance(asked, dict) else ():
-        method = question.get("method") if isinstance(question, dict) else ""
+    for key, question in asked.items() if is_object(asked) else ():
+        method = question.get("method") if is_object(question) else ""
         if random.random() < 0.95:
             found[key] = result_for(str(method), shapes, random)
     if random.random() < 0.05:

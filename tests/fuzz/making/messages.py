@@ -10,6 +10,7 @@ from typing import Any
 from tests.fuzz.making.shapes import Shapes, shapes_of
 from tests.fuzz.making.texts import LITERALS, as_json, bent
 from tests.fuzz.target import NAMES
+from tests.fuzz.values import is_object
 
 __all__ = ["CAPABILITIES", "Maker"]
 
@@ -35,6 +36,7 @@ ODD_METHODS: tuple[Any, ...] = (
     "notifications/initialized", "roots/list", "sampling/createMessage", "elicitation/create",
     1, None, [], {}, "x" * 5000, "@surrogate@", "é/ü",
 )  # fmt: skip
+ODD_ENTRIES: tuple[Any, ...] = (1, None, [], "", {}, [{}])
 ODD_MEMBERS: tuple[tuple[str, Any], ...] = (
     ("jsonrpc", "1.0"), ("jsonrpc", 2.0), ("jsonrpc", None), ("jsonrpc", "2.0 "), ("result", {}),
     ("error", {"code": 1, "message": ""}), ("params", None), ("params", []), ("params", "text"),
@@ -72,14 +74,15 @@ class Maker:
 
     def _single(self) -> bytes:
         value = self.value()
-        if self.random.random() < 0.03 and isinstance(value, dict) and value:
+        if self.random.random() < 0.03 and is_object(value) and value:
             return self._doubled(value)
         return as_json(value, self.random)
 
     def _doubled(self, value: dict[str, Any]) -> bytes:
         """Return the text of an object in which a key comes twice."""
         key = self.random.choice([*value])
-        other: Any = self.random.choice((value[key], self.id(), None, {}, "tools/list"))
+        others: tuple[Any, ...] = (value[key], self.id(), None, {}, "tools/list")
+        other = self.random.choice(others)
         first = as_json({key: other}, self.random)[:-1]
         return first + b"," + as_json(value, self.random)[1:]
 
@@ -87,8 +90,8 @@ class Maker:
         number = self.random.choice((0, 1, 2, 3, 5, 1001 if self.random.random() < 0.05 else 4))
         if number > 1000:
             return b"[" + b",".join([b'{"jsonrpc":"2.0","method":"a"}'] * number) + b"]"
-        entries = [
-            self.random.choice((1, None, [], "", {}, [{}]))
+        entries: list[Any] = [
+            self.random.choice(ODD_ENTRIES)
             if self.random.random() < 0.1
             else self.value(entry)
             for entry in range(number)
@@ -148,7 +151,7 @@ class Maker:
             params: Any = {"text": "t", "count": 1} if "fuzz" in method else {"taskId": "@task@"}
         else:
             params = shapes.instance(name, random).get("params", {})
-        if not isinstance(params, dict):
+        if not is_object(params):
             return {}
         self._fit(method, params)
         return self._with_meta(params)
@@ -212,15 +215,15 @@ class Maker:
             str(profile.client_capabilities_key): CAPABILITIES if random.random() < 0.9 else {},
             str(profile.client_info_key): {"name": "fuzz", "version": "1"},
         }
-        return {**params, "_meta": {**(meta if isinstance(meta, dict) else {}), **own}}
+        return {**params, "_meta": {**(meta if is_object(meta) else {}), **own}}
 
     def _with_literal(self, params: Any) -> Any:
         """Return the params with a number or text in them that is awkward to read."""
-        if not isinstance(params, dict) or not params:
+        if not is_object(params) or not params:
             return params
         key, literal = self.random.choice([*params]), self.random.choice([*LITERALS])
         inner = params[key]
-        if isinstance(inner, dict) and inner and self.random.random() < 0.8:
+        if is_object(inner) and inner and self.random.random() < 0.8:
             return {**params, key: self._with_literal(inner)}
         return {**params, key: literal}
 

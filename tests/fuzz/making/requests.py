@@ -9,6 +9,7 @@ from random import Random
 from typing import Any
 
 from mcp_wire.profile import Profile
+from tests.fuzz.values import is_object
 
 __all__ = ["HttpRequest", "Place", "mirrored", "request_for"]
 
@@ -36,7 +37,7 @@ class Place:
 
     path: str = "/mcp"
     query: bytes = b""
-    session: Lines = field(default_factory=list)
+    session: Lines = field(default_factory=list[tuple[bytes, bytes]])
     other_sessions: tuple[bytes, ...] = ()
     """Ids of sessions that belong to someone else, or have ended."""
 
@@ -67,10 +68,10 @@ def mirrored(profile: Profile, message: bytes) -> Lines:
         return lines
     try:
         found = json.loads(message)
-        params = found.get("params") or {}
+        params: dict[str, Any] = found.get("params") or {}
         method = found["method"]
         named = [params[key] for key in ("name", "uri", "taskId") if key in params]
-        arguments = params.get("arguments") or {}
+        arguments: Any = params.get("arguments") or {}
     except (ValueError, RecursionError, AttributeError, TypeError, KeyError):
         return lines
     if isinstance(method, str):
@@ -79,7 +80,7 @@ def mirrored(profile: Profile, message: bytes) -> Lines:
         lines.append((profile.name_header.lower().encode(), _value(named[0])))
     prefix = (profile.param_header_prefix or "").lower()
     for key, name in (("region", "region"), ("count", "count"), ("is_open", "open")):
-        if isinstance(arguments, dict) and key in arguments and params.get("name") == "find":
+        if is_object(arguments) and key in arguments and params.get("name") == "find":
             value = arguments[key]
             text = value if isinstance(value, str) else json.dumps(value)
             lines.append((f"{prefix}{name}".encode(), _value(text)))

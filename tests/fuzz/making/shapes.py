@@ -21,9 +21,6 @@ from tests.support.checks.known_extensions import known_extensions
 
 __all__ = ["Shapes", "shapes_of"]
 
-EXTENSION_PARAMS = {"taskId": "@task@", "inputResponses": {}}
-"""Params of the methods of extensions, which have no JSON Schema of their own."""
-
 
 @dataclass(frozen=True)
 class Shapes:

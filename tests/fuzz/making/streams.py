@@ -34,7 +34,7 @@ class Answer:
 
     status: int
     headers: list[tuple[bytes, bytes]]
-    chunks: list[bytes] = field(default_factory=list)
+    chunks: list[bytes] = field(default_factory=list[bytes])
     end: str = "close"
     messages: tuple[bytes, ...] = ()
     is_bent: bool = False

@@ -180,6 +180,7 @@ def try_projection(tried: Tried) -> None:
         return
     if not isinstance(value, msgspec.Struct):
         return
+    restated: Any
     try:
         restated = restate(value, to).value
     except ProjectionError:

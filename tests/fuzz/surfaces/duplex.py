@@ -16,6 +16,7 @@ from tests.fuzz.making.messages import CAPABILITIES, Maker
 from tests.fuzz.making.shapes import shapes_of
 from tests.fuzz.reading import OPEN_ENDED, id_key
 from tests.fuzz.surfaces.surface import ANSWER_S
+from tests.fuzz.values import is_object
 from tests.support.frames import Speaker, encoded
 
 __all__ = ["Known", "Line", "opening", "probe"]
@@ -33,11 +34,11 @@ class Known:
 
     def learn(self, result: Any) -> None:
         """Keep the values of a result."""
-        if not isinstance(result, dict):
+        if not is_object(result):
             return
-        task = result.get("task", result)
+        task: Any = result.get("task", result)
         for key, found in (
-            ("@task@", task.get("taskId") if isinstance(task, dict) else None),
+            ("@task@", task.get("taskId") if is_object(task) else None),
             ("@cursor@", result.get("nextCursor")),
             ("@state@", result.get("requestState")),
         ):
@@ -158,7 +159,7 @@ class Line:
         """Keep a request, to repeat it if its result asks for input."""
         with suppress(ValueError, RecursionError):
             found = json.loads(data)
-            if isinstance(found, dict) and "id" in found and "method" in found:
+            if is_object(found) and "id" in found and "method" in found:
                 self._asked[id_key(found["id"])] = found
 
     async def _probe(self, what: str) -> None:
@@ -239,11 +240,11 @@ class Line:
     def _go_on(self, key: str, result: Any) -> None:
         """Repeat a request whose result asks for input."""
         asked = self._asked.get(key)
-        if not isinstance(result, dict) or "inputRequests" not in result or asked is None:
+        if not is_object(result) or "inputRequests" not in result or asked is None:
             return
         id, params = asked["id"], asked.get("params")
         rounds = int(id[-1]) if isinstance(id, str) and "again" in id else 0
-        if rounds >= ROUNDS or not isinstance(params, dict):
+        if rounds >= ROUNDS or not is_object(params):
             return
         random = self._random([id, rounds])
         given = input_responses(result["inputRequests"], self._shapes, random)
@@ -251,7 +252,7 @@ class Line:
         if "requestState" in result:
             more["requestState"] = result["requestState"]
         name = f"{str(id).partition(' again')[0]} again {rounds + 1}"
-        again = {**asked, "id": name, "params": {**params, **more}}
+        again: Any = {**asked, "id": name, "params": {**params, **more}}
         try:
             data = encoded(again)
         except (TypeError, OverflowError, ValueError):

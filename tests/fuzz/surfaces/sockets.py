@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncGenerator, AsyncIterator, Callable
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
+from functools import partial
 from random import Random
 from typing import Any
 
@@ -120,7 +121,7 @@ class SocketExchange:
         self.answers += 1
         self._came(self, data)
 
-    async def _body(self, reader: asyncio.StreamReader) -> Any:
+    async def _body(self, reader: asyncio.StreamReader) -> AsyncIterator[bytes]:
         if self.headers.get(b"transfer-encoding") == b"chunked":
             while size := int(await reader.readuntil(b"\r\n"), 16):
                 yield await reader.readexactly(size)
@@ -133,7 +134,7 @@ class SocketExchange:
 
 
 @asynccontextmanager
-async def _listening(app: Any, parser: Any) -> AsyncIterator[int]:
+async def _listening(app: Any, parser: Any) -> AsyncGenerator[int, None]:
     """Serve an app with uvicorn in this loop; the value is its port."""
     config = uvicorn.Config(
         app, host=HOST, port=0, http=parser, ws="none", lifespan="on", log_config=None
@@ -178,7 +179,7 @@ class Sockets:
 
     async def run(self, block: Block, findings: Findings) -> None:
         port = self._ports[block.indexes[0] // 250 % len(self._ports)]
-        line = WebLine(block.revision, lambda request, came: SocketExchange(port, request, came))
+        line = WebLine(block.revision, partial(SocketExchange, port))
         line.knows(b"ended", b"")
         try:
             await line.talk(block, findings, lambda: asyncio.sleep(0))

@@ -6,7 +6,7 @@ import asyncio
 import logging
 import sys
 import warnings
-from collections.abc import Iterator
+from collections.abc import Generator
 from contextlib import contextmanager
 from typing import Any, Protocol
 
@@ -67,7 +67,7 @@ class Complaints(logging.Handler):
         return lines
 
     @contextmanager
-    def installed(self) -> Iterator[None]:
+    def installed(self) -> Generator[None, None, None]:
         """Collect from here on; must be entered in the event loop."""
         loop = asyncio.get_running_loop()
         root = logging.getLogger()
@@ -86,7 +86,7 @@ class Complaints(logging.Handler):
             root.removeHandler(self)
 
     def _on_loop_error(self, loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
-        error = context.get("exception")
+        error: BaseException | None = context.get("exception")
         record = logging.LogRecord(
             "asyncio", logging.ERROR, "", 0, "%s", (context["message"],),
             (type(error), error, error.__traceback__) if error else None,
