@@ -185,8 +185,8 @@ def try_projection(tried: Tried) -> None:
         restated = restate(value, to).value
     except ProjectionError:
         return
-    text = mcp_wire.encode(restated)
-    expect(mcp_wire.encode(mcp_wire.decode(type(restated), text)) == text, f"it is not as at {to}")
+    text, other = mcp_wire.encode(restated), restated.__class__
+    expect(mcp_wire.encode(mcp_wire.decode(other, text)) == text, f"it is not as at {to}")
 
 
 # --- streams ---
