@@ -26,7 +26,7 @@ SILENT_S = STALLED_S * 3
 
 
 class Ran(msgspec.Struct):
-    """What one worker has done.
+    """Outcome of one worker.
 
     Args:
         surface: The surface.
@@ -141,7 +141,8 @@ class _Worker:
         silence.cancel()
         process.stdout.close()
         status = process.wait()
-        grown = growth(samples)
+        # In a short run the caches are still being filled.
+        grown = growth(samples) if order.seconds is None else None
         faults = self._faults(status, last + 1, grown)
         self._log.close()
         if faults:

@@ -1,4 +1,4 @@
-"""What a message asks for is read independently of the code that is judged."""
+"""The answers that a message asks for, read independently of the code that is judged."""
 
 from __future__ import annotations
 

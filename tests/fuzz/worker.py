@@ -25,7 +25,7 @@ MOST_TRIES = 12
 
 
 class Order(msgspec.Struct):
-    """What a worker is to do.
+    """Order for a worker.
 
     Args:
         surface: Name of the surface.
@@ -43,7 +43,7 @@ class Order(msgspec.Struct):
 
 
 class Done(msgspec.Struct):
-    """What a worker tells of one block."""
+    """Report of a worker on one block."""
 
     block: int
     inputs: int

@@ -91,9 +91,7 @@ class Maker:
         if number > 1000:
             return b"[" + b",".join([b'{"jsonrpc":"2.0","method":"a"}'] * number) + b"]"
         entries: list[Any] = [
-            self.random.choice(ODD_ENTRIES)
-            if self.random.random() < 0.1
-            else self.value(entry)
+            self.random.choice(ODD_ENTRIES) if self.random.random() < 0.1 else self.value(entry)
             for entry in range(number)
         ]
         return as_json(entries, self.random)

@@ -33,7 +33,7 @@ METHODS = ("GET", "DELETE", "OPTIONS", "HEAD", "PUT", "PATCH", "get", "POST")
 
 @dataclass
 class Place:
-    """Where the messages of a session go, and with which headers."""
+    """Address of a session: path, and the headers that name it."""
 
     path: str = "/mcp"
     query: bytes = b""

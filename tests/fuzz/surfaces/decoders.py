@@ -304,7 +304,7 @@ TRIES: dict[Callable[[Tried], None], int] = {
     try_cursor: 2,
     try_request_state: 2,
 }
-"""What is tried, and how often among a hundred."""
+"""Attempts, and how often each is made among a hundred."""
 
 
 class Decoders:

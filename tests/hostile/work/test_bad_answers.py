@@ -1,4 +1,4 @@
-"""What a client sends wrongly fails its own request, and fills no log with tracebacks."""
+"""Wrong answers of a client fail its own request, and fill no log with tracebacks."""
 
 from __future__ import annotations
 
