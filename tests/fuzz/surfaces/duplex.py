@@ -134,6 +134,8 @@ class Line:
             self.lost = False
             await self.open()
         await self._probe("the session does not answer a valid request any more")
+        # What need not be answered may have been, with questions.
+        await self._drain()
         self.ledger.close()
 
     async def open(self) -> None:
