@@ -15,6 +15,7 @@ from mcp_gen.core.errors import (
     InvalidParams,
     McpError,
     ProtocolError,
+    RequestTimeout,
     ToolError,
     UsageError,
 )
@@ -182,8 +183,8 @@ class ToolRegistry:
                 raise primary from None  # unwrapped from a group
             if is_disconnect(error):
                 _log.debug("tool %s: %s", tool.name, primary)
-            elif isinstance(primary, ProtocolError):
-                # The client has answered wrongly: it must not fill the log with tracebacks.
+            elif isinstance(primary, ProtocolError | RequestTimeout):
+                # The client has answered wrongly or not: it must not fill the log with tracebacks.
                 _log.warning("tool %s: %s", tool.name, primary)
             else:
                 _log.exception("tool %s failed", tool.name)

@@ -36,6 +36,8 @@ ODD_METHODS: tuple[Any, ...] = (
     "notifications/initialized", "roots/list", "sampling/createMessage", "elicitation/create",
     1, None, [], {}, "x" * 5000, "@surrogate@", "é/ü",
 )  # fmt: skip
+RARE = {"requestState": 0.1, "inputResponses": 0.2, "cursor": 0.5, "task": 0.5}
+"""Params that mostly refuse a request, and how often they stay."""
 ODD_ENTRIES: tuple[Any, ...] = (1, None, [], "", {}, [{}])
 ODD_MEMBERS: tuple[tuple[str, Any], ...] = (
     ("jsonrpc", "1.0"), ("jsonrpc", 2.0), ("jsonrpc", None), ("jsonrpc", "2.0 "), ("result", {}),
@@ -162,6 +164,9 @@ class Maker:
         for key, value in params.items():
             if isinstance(value, str):
                 params[key] = self._text(key, value)
+        for key, kept in RARE.items():
+            if key in params and random.random() > kept:
+                del params[key]
         if method == "tools/call":
             tool = random.choice([*self.shapes.tools])
             params["name"], params["arguments"] = tool, self.shapes.arguments(tool, random)

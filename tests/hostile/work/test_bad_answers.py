@@ -87,6 +87,23 @@ async def test_an_answer_of_the_wrong_shape_is_no_internal_error_and_logs_no_tra
     assert response.get("error", {}).get("code") != -32603
 
 
+async def test_a_question_that_the_client_does_not_answer_logs_no_traceback(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    server = Server("asks")
+
+    @server.tool
+    async def elicit(ctx: Context) -> str:
+        return (await ctx.elicit("word?", Form, timeout_s=0.01)).action
+
+    async with talking(server, HANDSHAKE, opened=False) as client:
+        client.send(*opening(client))
+        await client.answer(0)
+        response = await client.ask(client.speaker.call(7, "elicit"))
+    assert response["result"]["isError"] is True
+    assert [record.getMessage() for record in caplog.records if record.exc_info] == []
+
+
 async def test_a_fault_of_the_tool_itself_still_has_its_traceback_in_the_log(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
