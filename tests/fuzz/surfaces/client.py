@@ -91,9 +91,11 @@ class Far(httpx2.AsyncBaseTransport):
         self._shapes = shapes_of(block.revision)
         self._pushed: asyncio.Queue[bytes] | None = None
         self._answered: Counter[int] = Counter()
+        self._redirected: set[bytes] = set()
+        """Messages that the client may send again, to another path."""
         self._unclear = False
         """True if nobody knows which requests the client has read."""
-        self._watch = ClientWatch(lambda: block.revision, known_extensions)
+        self._watch = self._new_watch()
         self.over = asyncio.Event()
 
     async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
@@ -125,6 +127,8 @@ class Far(httpx2.AsyncBaseTransport):
             self._answered[index] += 1
             random = self._block.random(index, f"answer {self._answered[index]}")
             found = Answers(self._shapes, random).answer(asked)
+            if 300 <= found.status < 400:
+                self._redirected.add(body)
             said = b"".join(found.chunks)
             self._findings.inputs[index] += b" <- %d %b\n" % (found.status, said)
             self._unclear = self._unclear or found.is_bent
@@ -160,8 +164,16 @@ class Far(httpx2.AsyncBaseTransport):
         while True:
             yield await self._pushed.get()
 
+    def _new_watch(self) -> ClientWatch:
+        return ClientWatch(lambda: self._block.revision, known_extensions)
+
     def _check(self, body: bytes) -> None:
         """Check a message of the client."""
+        if body in self._redirected:
+            return
+        if b'"method":"initialize"' in body:
+            # A session that was lost begins anew, and counts its ids anew.
+            self._watch = self._new_watch()
         self._watch.saw("client", body)
         for one in self._watch.violations:
             if self._unclear and "answers nothing" in one:
