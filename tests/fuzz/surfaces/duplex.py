@@ -177,7 +177,10 @@ class Line:
         """Cancel the requests that would stay open."""
         for asked in self._asked.values():
             if asked["method"] in OPEN_ENDED and isinstance(asked["id"], int | str):
-                self.say(self.speaker.cancel(asked["id"]))
+                params = {"requestId": asked["id"]}
+                whole = {"jsonrpc": "2.0", "method": "notifications/cancelled", "params": params}
+                # Not by our encoder: an id may be no Unicode text.
+                self.say(json.dumps(whole).encode())
 
     async def _drain(self) -> None:
         """Wait for all answers; questions that may be open are refused."""

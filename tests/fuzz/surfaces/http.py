@@ -198,20 +198,22 @@ class Http:
 
     def __init__(self, server: Server | None = None) -> None:
         self._server = server or make_server()
-        self._app = make_app(self._server)
+        self.app: Any = make_app(self._server)
+        """The app; tests replace it."""
         self._others: dict[str, WebLine] = {}
 
     async def __aenter__(self) -> Http:
         return self
 
     async def __aexit__(self, *exc: object) -> None:
-        await self._app.aclose()
+        if isinstance(self.app, AsgiApp):
+            await self.app.aclose()
 
     def resident_kb(self) -> int:
         return kb_of()
 
     async def run(self, block: Block, findings: Findings) -> None:
-        line = WebLine(block.revision, partial(Exchange, self._app))
+        line = WebLine(block.revision, partial(Exchange, self.app))
         other = self._others.get(block.revision)
         line.knows(*((other.session_id,) if other else ()), b"ended", b"")
         try:
