@@ -12,9 +12,11 @@ from collections.abc import Callable
 
 import msgspec
 
+import mcp_wire
 from tests.fuzz.findings import BLOCK, Block, Finding, Findings
 from tests.fuzz.surfaces.all import make
 from tests.fuzz.surfaces.surface import Complaints, Surface
+from tests.support.checks.published_schema import published
 
 __all__ = ["Done", "Order", "fuzz", "run_block"]
 
@@ -58,6 +60,9 @@ async def fuzz(
     until = None if order.seconds is None else time.monotonic() + order.seconds
     complaints, known = Complaints(), set[tuple[str, str, str]]()
     number = order.first
+    for revision in mcp_wire.REVISIONS:
+        # Made on demand, they would look like memory that is lost.
+        published(revision).prepare()
     with complaints.installed():
         async with surface:
             while order.count is None or number < order.first + order.count:

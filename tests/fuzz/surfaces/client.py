@@ -27,6 +27,8 @@ __all__ = ["Clients"]
 
 URL = "http://127.0.0.1/mcp"
 TIMEOUT_S = 0.15
+HANDSHAKE_S = 1.0
+"""Seconds for each request of a handshake, also of one that a lost session causes."""
 AT_ONCE = 25
 MOST_ANSWERS = 4
 """Fuzzed answers for one input; more requests of its call get good answers."""
@@ -198,7 +200,7 @@ class Clients:
         far = Far(block, findings)
         async with httpx2.AsyncClient(transport=far, trust_env=False) as web, _client() as client:
             session = await client.connect(
-                URL, revision=block.revision, http_client=web, timeout_s=ANSWER_S
+                URL, revision=block.revision, http_client=web, timeout_s=HANDSHAKE_S
             )
             for indexes in _groups(block.indexes):
                 await asyncio.gather(*(self._one(session, block, i, findings) for i in indexes))
