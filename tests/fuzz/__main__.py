@@ -6,6 +6,7 @@ import argparse
 import asyncio
 import json
 import logging
+import re
 import sys
 import time
 from collections.abc import Sequence
@@ -27,6 +28,7 @@ from tests.fuzz.worker import Done, run_block
 ROOT = Path(__file__).parents[2]
 CACHE = ROOT / ".fuzz"
 COUNT = 1_000_000
+_ONLY = re.compile(rf"({'|'.join(SURFACES)}):\d+(-\d+)?(,\d+(-\d+)?)*")
 
 _SURFACES = "\n".join(f"  {name:<10}{kind.about}" for name, kind in SURFACES.items())
 _EPILOG = f"""\
@@ -119,7 +121,8 @@ def _full(one: Finding, seed: int) -> str:
     lines = [f"{one.surface}, input {one.index}: {one.kind}: {one.what}"]
     if one.data:
         lines.append(f"  input: {one.data}")
-    lines.append(f"  again: python -m tests.fuzz --seed {seed} --only {one.reproduce}")
+    what = "--only" if ":" in one.reproduce else "--surface"
+    lines.append(f"  again: python -m tests.fuzz --seed {seed} {what} {one.reproduce}")
     return "\n".join(lines)
 
 
@@ -163,7 +166,10 @@ def _options(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument("--only", metavar="SURFACE:INDEX", help="send these inputs again")
     parser.add_argument("--jobs", type=int, default=2, help="surfaces at the same time (2)")
     parser.add_argument("--json", action="store_true", help="print the report for a script")
-    return parser.parse_args(arguments)
+    options = parser.parse_args(arguments)
+    if options.only and not _ONLY.fullmatch(options.only):
+        parser.error("--only: expected a surface and inputs, as in memory:17 or memory:0-49")
+    return options
 
 
 if __name__ == "__main__":

@@ -90,6 +90,15 @@ def test_the_command_goes_on_and_reports(
     assert [row["done"]["block"] for row in rows] == [0, 1, 2]
 
 
+@pytest.mark.parametrize("words", ["memory", "nothing:1", "memory:", "memory:x", "memory:1-"])
+def test_inputs_that_are_named_wrongly_are_refused(
+    words: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(SystemExit):
+        command.main(["--only", words])
+    assert "expected a surface and inputs" in capsys.readouterr().err
+
+
 def test_inputs_are_named_by_one_number_a_range_or_a_list() -> None:
     assert command.indexes_in("17") == (17,)
     assert command.indexes_in("3-5") == (3, 4, 5)

@@ -18,7 +18,6 @@ from mcp_gen import (
     Client,
     ClientSession,
     InvalidResult,
-    McpError,
     ProtocolError,
     RequestTimeout,
     SessionLost,
