@@ -20,7 +20,7 @@ COMPILED = str(Path(".nox/compiled").resolve())
 NEWEST_PYTHON = nox.project.python_versions(PYPROJECT)[-1]
 """Newest Python that the classifiers name."""
 
-NIGHTLY = ("verify", "tests_newest", "tests_full", "soak", "attack", "bench", "mutants")
+NIGHTLY = ("verify", "tests_newest", "tests_full", "soak", "attack", "fuzz", "bench", "mutants")
 """Sessions that take too long for each change."""
 
 
@@ -151,6 +151,17 @@ def attack(session: nox.Session) -> None:
     """
     install(session, "test", project=True)
     session.run("python", "-m", "tests.attack", *session.posargs)
+
+
+@nox.session
+def fuzz(session: nox.Session) -> None:
+    """Send a million made up and broken messages to every surface: `-- --help`.
+
+    `-- --seconds 30` sends as many as the time allows; a second run goes on where the first one
+    stopped.
+    """
+    install(session, "codegen", "test", project=True)
+    session.run("python", "-m", "tests.fuzz", *session.posargs)
 
 
 @nox.session
@@ -305,6 +316,6 @@ def _demo_alone(session: nox.Session, wheel: Path, folder: Path) -> None:
 
 @nox.session(venv_backend="none")
 def nightly(session: nox.Session) -> None:
-    """Run what takes long: the self-test, the newest Python, all tests, soak, benchmarks."""
+    """Run what takes long: the self-test, the newest Python, all tests, soak, fuzz, benchmarks."""
     for name in NIGHTLY:
         session.notify(name, posargs=())

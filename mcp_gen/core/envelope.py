@@ -25,6 +25,7 @@ __all__ = [
     "TooComplex",
     "error_object",
     "failure",
+    "is_response",
     "notification",
     "read",
     "read_batch",
@@ -47,6 +48,11 @@ class NoResponse(InvalidRequest):
     def __init__(self, message: str, request_id: RequestId | None, *, tries: bool) -> None:
         super().__init__(message, request_id)
         self.is_response = tries
+
+
+def is_response(error: McpError | ProtocolError) -> bool:
+    """Return True if the error is about a frame that was meant as a response."""
+    return isinstance(error, NoResponse) and error.is_response
 
 
 class TooComplex(InvalidRequest):

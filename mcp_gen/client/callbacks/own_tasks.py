@@ -154,7 +154,7 @@ class ClientTasks:
             payload: dict[str, Any] = msgspec.json.decode(task.error)
             raise McpError(payload["code"], payload["message"], payload.get("data"))
         if task.result == NOTHING:
-            raise McpError(ProtocolError.code, "the task was cancelled")
+            raise McpError(InvalidParams.code, "the task was cancelled")
         result: dict[str, Any] = msgspec.json.decode(task.result)
         related = msgspec.to_builtins(self._types.RelatedTaskMetadata(task_id=id))
         key = self._profile.related_task_key or ""

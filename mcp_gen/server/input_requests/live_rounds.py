@@ -99,6 +99,12 @@ class ServerRequestRounds(Rounds):
         self._unanswered.add(sent)
         try:
             return await sent
+        except McpError as error:
+            if error.code == ctx.profile.errors.url_elicitation_required:
+                # As an error of this server it would promise pages that there are not.
+                what = f"the client answered with {error.code}, a server's error"
+                raise InvalidResult(what) from None
+            raise
         finally:
             self._unanswered.discard(sent)
 

@@ -17,6 +17,7 @@ from msgspec import Raw
 
 import mcp_wire
 from mcp_gen.core.errors import (
+    InvalidParams,
     InvalidRequest,
     InvalidResult,
     McpError,
@@ -70,6 +71,8 @@ class InputRequiredRounds(Rounds):
         self._timer: asyncio.Handle | None = None
         self._cancel_count = 0
         self._late_requests = 0
+        self._asked_before: list[str] = []
+        """Keys of the questions of the last round; one that is asked again has no answer yet."""
         self._bound_to = _binding(ctx, params)
         self._restore(params.request_state, params.input_responses)
 
@@ -93,6 +96,7 @@ class InputRequiredRounds(Rounds):
             self._answers = state.answers
             self.responses = _responses(received)
         else:
+            self._asked_before = state.asked
             self._answers = {**state.answers, **received}
             self.responses = None if state.responses is None else _responses(state.responses)
 
@@ -239,7 +243,7 @@ class InputRequiredRounds(Rounds):
             self._open[key] = request
 
     def _seal_state(self, keys: list[str], **fields: Any) -> str:
-        self.next_round()
+        self.next_round(asked_again=any(key in self._asked_before for key in keys))
         runtime = runtime_of(self.ctx)
         if self.values:
             self._once_store_id = runtime.once_store.put(self._once_store_id, self.values)
@@ -257,7 +261,11 @@ class InputRequiredRounds(Rounds):
 def _binding(ctx: Context, params: Any) -> bytes:
     """Return a digest of server, method, params and principal, which a state is bound to."""
     plain = msgspec.structs.replace(params, meta={}, input_responses=None, request_state=None)
-    request: dict[str, Any] = msgspec.json.decode(encode(plain))
+    try:
+        request: dict[str, Any] = msgspec.json.decode(encode(plain))
+    except (msgspec.DecodeError, RecursionError) as error:
+        # Arguments are not decoded before: they may hold a number that nothing can hold.
+        raise InvalidParams(f"the params cannot be read: {error}") from None
     if not request.get("arguments"):
         # Absent, null and empty arguments are the same: clients may send either.
         request.pop("arguments", None)

@@ -14,7 +14,7 @@ from collections.abc import Callable, Coroutine, Mapping
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias, TypeVar
 
-from mcp_gen.core.errors import McpError, ProtocolError, UsageError
+from mcp_gen.core.errors import InvalidParams, McpError, ProtocolError, UsageError
 from mcp_gen.server.context.context import runtime_of
 from mcp_wire import Wire, encode, latest
 
@@ -143,13 +143,23 @@ class Rounds(ABC):
         self._digests.clear()
         self._occurrences.clear()
 
-    def next_round(self) -> None:
+    def next_round(self, *, asked_again: bool = False) -> None:
         """Count one more round.
 
+        Args:
+            asked_again: True if the client has not answered a question of the last round, or not in
+                a way that fits.
+
         Raises:
-            McpError: The limit of the server, `max_rounds`, is reached.
+            InvalidParams: The limit of the server, `max_rounds`, is reached by such a client.
+            McpError: The limit is reached by a handler that asks for ever.
         """
         if self.number >= runtime_of(self.ctx).max_rounds:
+            if asked_again:
+                raise InvalidParams(
+                    f"no answer that fits the question after {self.number} rounds"
+                    " - at `$.inputResponses`"
+                )
             raise McpError(
                 ProtocolError.code,
                 f"no end after {self.number} rounds of questions; a question that reads "

@@ -263,7 +263,7 @@ class Listeners:
 
     def publish(self, topic: ChangeTopic, loop: asyncio.AbstractEventLoop) -> None:
         """Send a change to the listeners of a topic on one event loop."""
-        shared = b',"uri":' + encode(topic.uri) + b"}" if topic.uri else b"}"
+        shared = b"}" if topic.uri is None else b',"uri":' + encode(topic.uri) + b"}"
         for listener in list(self._by_topic.get(topic, ())):
             method = topic.notification(listener.ctx.profile)
             if method is not None and listener.is_wanted(loop):

@@ -203,7 +203,7 @@ class Notifier:
         for session in sessions:
             if session.loop is not loop or topic.capability not in session.declared:
                 continue
-            if topic.uri and topic.uri not in session.__dict__.get("subscribed", ()):
+            if topic.uri is not None and topic.uri not in session.__dict__.get("subscribed", ()):
                 continue
             if session.initialized:
                 self._notify_session(session, topic)
@@ -215,7 +215,7 @@ class Notifier:
         method = topic.notification(profile) if profile else None
         if profile is None or method is None:
             return
-        params = method.params(uri=topic.uri) if topic.uri else UNSET
+        params = UNSET if topic.uri is None else method.params(uri=topic.uri)
         if not is_watched(self._kernel, method):
             send(session.channel, method, params)
             return

@@ -40,13 +40,13 @@ class ChangeTopic(NamedTuple):
         role: The attribute of Profile that holds its notification.
         capability: The capability that a server declares for it.
         wanted: The field of the subscription filter that requests it.
-        uri: The URI of the resource; empty for lists.
+        uri: The URI of the resource, which may be empty; None for lists.
     """
 
     role: str
     capability: str
     wanted: str
-    uri: str = ""
+    uri: str | None = None
 
     def notification(self, profile: Profile) -> Method[Any, None] | None:
         """Return the notification of a revision; None if it has none."""

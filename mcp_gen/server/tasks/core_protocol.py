@@ -11,7 +11,7 @@ import msgspec
 from msgspec.structs import replace
 
 import mcp_wire
-from mcp_gen.core.errors import InvalidParams, McpError, MethodNotFound, ProtocolError
+from mcp_gen.core.errors import InvalidParams, McpError, MethodNotFound
 from mcp_gen.core.projection.project import restate
 from mcp_gen.core.stores.tasks import NOTHING
 from mcp_gen.server.context.context import origin_of, runtime_of
@@ -144,7 +144,7 @@ class CoreTaskHandler:
             error: dict[str, Any] = msgspec.json.decode(task.error)
             raise McpError(error["code"], error["message"], error.get("data"))
         if task.result == NOTHING:
-            raise McpError(ProtocolError.code, "the task was cancelled")
+            raise McpError(InvalidParams.code, "the task was cancelled")
         result = result_at(task, self._profile)
         return {**result, "_meta": {**result.get("_meta", {}), **self._related_meta(task.id)}}
 

@@ -48,7 +48,7 @@ class TaskStatusListeners:
 
         async def initial_notifications(topic: ChangeTopic) -> Sequence[EncodedNotification]:
             # The last change may precede the subscription, so send the current status first.
-            task = await self._manager.store.load(topic.uri)
+            task = await self._manager.store.load(str(topic.uri))
             if task is None or not (task.is_final or task.questions):
                 return ()
             return ((_METHOD, b"," + self._params(task)[1:]),)

@@ -15,6 +15,8 @@ from mcp_gen.core.error_groups import describe, primary_error
 from mcp_gen.core.errors import (
     InvalidParams,
     McpError,
+    ProtocolError,
+    RequestTimeout,
     SchemaNotChecked,
     ToolError,
     UsageError,
@@ -202,6 +204,9 @@ class ToolRegistry:
                 return error_result(masked_text(error, f"tool {tool.name}"))
             if is_disconnect(error):
                 _log.debug("tool %s: %s", tool.name, primary)
+            elif isinstance(primary, ProtocolError | RequestTimeout):
+                # The client has answered wrongly or not: it must not fill the log with tracebacks.
+                _log.warning("tool %s: %s", tool.name, primary)
             else:
                 _log.exception("tool %s failed", tool.name)
             return error_result(describe(primary if masks else error))

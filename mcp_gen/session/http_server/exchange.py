@@ -59,7 +59,12 @@ class UnknownSession(Exception):
 
 def refusal(status: int, id: RequestId | None, error: McpError | ProtocolError) -> Answer:
     """Return an HTTP answer with a JSON-RPC error response."""
-    if id is None and isinstance(error, InvalidRequest | ParseError):
+    if (
+        id is None
+        and isinstance(error, InvalidRequest | ParseError)
+        and not envelope.is_response(error)
+    ):
+        # The error for a response has no id: it would look like the answer to a request.
         id = error.request_id
     return Answer(status, envelope.failure(id, envelope.error_object(error)))
 

@@ -11,6 +11,7 @@ from mcp_gen.core import envelope
 from mcp_gen.core.error_groups import primary_error
 from mcp_gen.core.errors import (
     InvalidParams,
+    InvalidRequest,
     McpError,
     McpGenError,
     ProtocolError,
@@ -98,6 +99,8 @@ def error_for_peer(error: BaseException, what: str, *, mask: bool = False) -> en
         _log.warning("%s was not answered: %s", what, primary)
     elif is_disconnect(error):
         _log.debug("%s was not answered: %s", what, primary)
+        # Its own client has ended the session: no fault of this server.
+        return envelope.ErrorObject(InvalidRequest.code, str(primary))
     else:
         # Details are logged only: they may hold data that no peer should see.
         _log.error("%s failed", what, exc_info=error)

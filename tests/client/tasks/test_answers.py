@@ -215,7 +215,7 @@ async def test_a_task_is_called_off_and_stays_so() -> None:
         result = await server.ask("tasks/result", taskId=id)
         assert await server.status(id) == "cancelled"
     assert (state["status"], again["code"]) == ("cancelled", -32602)
-    assert result == {"code": -32603, "message": "the task was cancelled"}
+    assert result == {"code": -32602, "message": "the task was cancelled"}
 
 
 async def test_whoever_waits_for_a_task_hears_that_it_was_called_off() -> None:

@@ -250,7 +250,7 @@ async def test_a_cancelled_task_is_told_and_stays_so() -> None:
         id = await client.make("stubborn")
         waiting = client.send("tasks/result", taskId=id)
         assert (await client.ask("tasks/cancel", taskId=id))["status"] == "cancelled"
-        assert (await client.answer(waiting))["code"] == INTERNAL_ERROR
+        assert (await client.answer(waiting))["code"] == INVALID_PARAMS
         await ended.wait()
         assert await client.status(id) == "cancelled"
         assert (await client.ask("tasks/cancel", taskId=id))["code"] == INVALID_PARAMS

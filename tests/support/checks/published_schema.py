@@ -39,6 +39,15 @@ class Published:
             error = schema.get("properties", {}).get("error", {})
             self._failures |= dict.fromkeys(_codes(error), name)
 
+    def prepare(self) -> None:
+        """Make all validators that messages of a server can need, which else are made on demand."""
+        names = {*self._errors.values(), *self._failures.values()}
+        for method in self._methods.values():
+            names |= {getattr(kind, "__name__", "") for kind in method.results}
+            names.update(self._messages.get(method.name, ()))
+        for name in sorted(names & self._definitions.keys()):
+            self._validator(name)
+
     def message(self, frame: dict[str, Any]) -> list[str]:
         """Check a request or a notification."""
         return self._any_of(self._messages.get(frame["method"], []), frame)

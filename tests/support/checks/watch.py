@@ -84,6 +84,10 @@ class Watch:
         else:
             hear(frame, data)
 
+    def renew(self) -> None:
+        """Begin another session: the server counts the ids of its requests anew."""
+        self._server_asked.clear()
+
     # --- client: requests and conformance ---
 
     def _heard(self, frame: Any, data: bytes) -> None:

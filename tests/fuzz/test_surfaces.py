@@ -1,0 +1,120 @@
+"""Each surface finds nothing wrong with the library, and something with a planted fault."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from mcp_gen.client.session.session import ClientSession
+from mcp_gen.core import envelope
+from mcp_gen.transports.http_server.asgi import Receive, Scope, Send
+from tests.fuzz.findings import BLOCK, Block, Finding
+from tests.fuzz.surfaces import duplex, http
+from tests.fuzz.surfaces.all import SURFACES, make
+from tests.fuzz.surfaces.http import Http
+from tests.fuzz.surfaces.stdio import Stdio
+from tests.fuzz.surfaces.surface import Complaints, Surface
+from tests.fuzz.worker import run_block
+from tests.support.frames import ALL as REVISIONS
+from tests.support.frames import HANDSHAKE, PER_REQUEST
+
+
+async def found_on(surface: Surface, name: str, number: int, inputs: int = BLOCK) -> list[Finding]:
+    """Run the first inputs of a block."""
+    block = Block.number(7, name, number)
+    complaints = Complaints()
+    with complaints.installed():
+        async with surface:
+            return await run_block(surface, block.only(block.indexes[:inputs]), complaints)
+
+
+@pytest.mark.parametrize("revision", [HANDSHAKE, PER_REQUEST])
+@pytest.mark.parametrize("name", SURFACES)
+async def test_a_surface_finds_nothing_wrong(name: str, revision: str) -> None:
+    assert await found_on(make(name), name, REVISIONS.index(revision)) == []
+
+
+async def test_the_oldest_transport_is_fuzzed_over_http_too() -> None:
+    assert await found_on(make("http"), "http", 0) == []
+
+
+async def test_a_process_that_ends_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(duplex, "ANSWER_S", 1.0)
+    found = await found_on(Stdio("tests.fuzz.planted"), "stdio", 3)
+    ends = [one.what for one in found if one.what == "the process ended with 3"]
+    words = [one.what for one in found if one.kind == "traceback"]
+    assert (len(ends), words) == (1, ["ERROR planted: the end"])
+
+
+async def fails(scope: Scope, receive: Receive, send: Send) -> None:
+    raise KeyError("planted")
+
+
+async def says_500(scope: Scope, receive: Receive, send: Send) -> None:
+    await send({"type": "http.response.start", "status": 500, "headers": []})
+    await send({"type": "http.response.body", "body": b""})
+
+
+async def says_nothing(scope: Scope, receive: Receive, send: Send) -> None:
+    pass
+
+
+async def says_it_twice(scope: Scope, receive: Receive, send: Send) -> None:
+    for _ in range(2):
+        await send({"type": "http.response.start", "status": 202, "headers": []})
+        await send({"type": "http.response.body", "body": b""})
+
+
+async def has_no_end(scope: Scope, receive: Receive, send: Send) -> None:
+    await send({"type": "http.response.start", "status": 202, "headers": []})
+    await send({"type": "http.response.body", "body": b"", "more_body": True})
+
+
+@pytest.mark.parametrize(
+    ("app", "kind", "what"),
+    [
+        (fails, "wrong", "the app raised KeyError('planted')"),
+        (says_500, "internal", "HTTP status 500"),
+        (says_nothing, "wrong", "the request got no response"),
+        (says_it_twice, "wrong", "a response began twice"),
+        (has_no_end, "wrong", "the response has no end"),
+    ],
+)
+async def test_an_app_that_breaks_http_is_found(
+    app: Callable[..., Any], kind: str, what: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(duplex, "ANSWER_S", 0.1)
+    monkeypatch.setattr(http, "ANSWER_S", 0.5)
+    surface = Http()
+    surface.app, app_of_server = app, surface.app
+    try:
+        found = await found_on(surface, "http", REVISIONS.index(PER_REQUEST), 10)
+    finally:
+        await app_of_server.aclose()
+    assert (kind, what) in {(one.kind, one.what) for one in found}
+
+
+async def test_a_client_that_raises_what_it_does_not_document_is_found(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    async def raises(self: object, *args: object, **named: object) -> None:
+        raise KeyError("planted")
+
+    monkeypatch.setattr(ClientSession, "list_tools", raises)
+    found = await found_on(make("client"), "client", 3)
+    assert ("wrong", "tools/list raised KeyError: 'planted'") in {
+        (one.kind, one.what) for one in found
+    }
+
+
+async def test_a_decoder_that_raises_what_it_does_not_document_is_found(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def raises(data: bytes) -> None:
+        raise KeyError("planted")
+
+    monkeypatch.setattr(envelope, "read", raises)
+    found = await found_on(make("decoders"), "decoders", 3)
+    assert ("wrong", "try_frame: KeyError: 'planted'") in {(one.kind, one.what) for one in found}
