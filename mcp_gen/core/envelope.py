@@ -299,7 +299,7 @@ def _read_loosely(data: Raw) -> McpError:
     except _UNREADABLE:
         error = None
     if isinstance(error, str):
-        error = {"message": error}
+        error = {"message": f"an error without a code: {error}"}
     if not isinstance(error, dict):
         return McpError(ProtocolError.code, "an error without a code and a message")
     members = cast("dict[str, Any]", error)

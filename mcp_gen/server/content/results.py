@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any, TypeGuard, get_args
 
 import msgspec
@@ -145,8 +146,9 @@ def check_blocks(blocks: Sequence[Any], path: str = "$") -> None:
 def _check_member(owner: Any, name: str, path: str) -> None:
     value = getattr(owner, name, None)
     if value.__class__ not in _WITHOUT_FLOATS:
-        where = f"{path}.{wire_name(name)}"
-        check_finite(value, to_json(value), "the result", where)
+        # A value that cannot be encoded at all is refused where the result is.
+        with suppress(TypeError):
+            check_finite(value, to_json(value), "the result", f"{path}.{wire_name(name)}")
 
 
 def with_data_text(content: Sequence[Any], json: bytes, *, is_object: bool) -> list[Any]:
