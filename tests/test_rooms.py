@@ -50,7 +50,12 @@ FLOORS: Mapping[str, tuple[tuple[str, ...], ...]] = {
         ("relay", "protocol_state"),
         ("extensions",),
     ),
-    "mcp_gen.schemas": (("messages", "patterns"), ("vetting",), ("schema",), ("process", "worker")),
+    "mcp_gen.schemas": (
+        ("doubts", "messages", "patterns"),
+        ("vetting",),
+        ("schema",),
+        ("process", "worker"),
+    ),
     "mcp_gen.session": (
         ("messages",),
         ("peer",),
