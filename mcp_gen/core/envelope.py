@@ -10,8 +10,8 @@ from typing import Any, Literal, TypeAlias, cast
 import msgspec
 from msgspec import UNSET, Raw, Struct, UnsetType, structs
 
+from mcp_gen.core.checks.finite import check_finite
 from mcp_gen.core.errors import InvalidRequest, McpError, ParseError, ProtocolError
-from mcp_gen.core.finite import check_finite
 from mcp_gen.core.json_size import has_more_values, is_balanced, is_deeper
 from mcp_gen.core.loose_json import NOTHING, raw_members
 from mcp_gen.core.peer_values import MAX_ID_LENGTH, shortened

@@ -10,7 +10,7 @@ import msgspec
 from msgspec import Raw
 
 import mcp_wire
-from mcp_gen.core.finite import check_finite
+from mcp_gen.core.checks.finite import check_finite
 from mcp_gen.core.projection.project import restate
 from mcp_gen.session.kernel.results import EncodedResult, RelayedResult
 from mcp_wire import UNSET, UnknownContent, Wire, latest
