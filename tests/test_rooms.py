@@ -37,7 +37,7 @@ FLOORS: Mapping[str, tuple[tuple[str, ...], ...]] = {
     "mcp_gen.core": (
         ("errors", "loose_json", "json_size"),
         (
-            "finite",
+            "checks",
             "peer_values",
             "error_groups",
             "revisions",
@@ -46,11 +46,16 @@ FLOORS: Mapping[str, tuple[tuple[str, ...], ...]] = {
             "redaction",
         ),
         ("envelope",),
-        ("stores", "sampling", "text_encoding", "transport", "projection"),
+        ("stores", "text_encoding", "transport", "projection"),
         ("relay", "protocol_state"),
         ("extensions",),
     ),
-    "mcp_gen.schemas": (("messages", "patterns"), ("vetting",), ("schema",), ("process", "worker")),
+    "mcp_gen.schemas": (
+        ("doubts", "messages", "patterns"),
+        ("vetting",),
+        ("schema",),
+        ("process", "worker"),
+    ),
     "mcp_gen.session": (
         ("messages",),
         ("peer",),

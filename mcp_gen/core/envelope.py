@@ -10,8 +10,8 @@ from typing import Any, Literal, TypeAlias, cast
 import msgspec
 from msgspec import UNSET, Raw, Struct, UnsetType, structs
 
+from mcp_gen.core.checks.finite import check_finite
 from mcp_gen.core.errors import InvalidRequest, McpError, ParseError, ProtocolError
-from mcp_gen.core.finite import check_finite
 from mcp_gen.core.json_size import excess, is_balanced
 from mcp_gen.core.loose_json import NOTHING, raw_members
 from mcp_gen.core.peer_values import MAX_ID_LENGTH, shortened
@@ -304,7 +304,7 @@ def _read_loosely(data: Raw) -> McpError:
     except _UNREADABLE:
         error = None
     if isinstance(error, str):
-        error = {"message": error}
+        error = {"message": f"an error without a code: {error}"}
     if not isinstance(error, dict):
         return McpError(ProtocolError.code, "an error without a code and a message")
     members = cast("dict[str, Any]", error)

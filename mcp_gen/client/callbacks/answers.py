@@ -10,6 +10,7 @@ import msgspec
 
 import mcp_wire
 from mcp_gen.client.callbacks.callbacks import as_root
+from mcp_gen.core.checks.sampling import find_unpaired_tool_use
 from mcp_gen.core.errors import (
     InputRefused,
     InvalidParams,
@@ -18,7 +19,6 @@ from mcp_gen.core.errors import (
     UsageError,
 )
 from mcp_gen.core.projection.project import restate
-from mcp_gen.core.sampling import find_unpaired_tool_use
 from mcp_wire import latest
 from mcp_wire.handlers import ClientHandlers
 

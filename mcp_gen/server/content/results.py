@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any, TypeGuard, get_args
 
 import msgspec
 from msgspec import Raw
 
 import mcp_wire
-from mcp_gen.core.finite import check_finite
+from mcp_gen.core.checks.finite import check_finite
 from mcp_gen.core.projection.project import restate
 from mcp_gen.session.kernel.results import EncodedResult, RelayedResult
 from mcp_wire import UNSET, UnknownContent, Wire, latest
@@ -145,8 +146,9 @@ def check_blocks(blocks: Sequence[Any], path: str = "$") -> None:
 def _check_member(owner: Any, name: str, path: str) -> None:
     value = getattr(owner, name, None)
     if value.__class__ not in _WITHOUT_FLOATS:
-        where = f"{path}.{wire_name(name)}"
-        check_finite(value, to_json(value), "the result", where)
+        # A value that cannot be encoded at all is refused where the result is.
+        with suppress(TypeError):
+            check_finite(value, to_json(value), "the result", f"{path}.{wire_name(name)}")
 
 
 def with_data_text(content: Sequence[Any], json: bytes, *, is_object: bool) -> list[Any]:

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import msgspec
 from msgspec import UNSET
 
+from mcp_gen.core.checks.finite import find_non_finite
 from mcp_gen.core.errors import UsageError
-from mcp_gen.core.finite import find_non_finite
 from mcp_gen.server.functions.function import NO_DEFAULT
 
 if TYPE_CHECKING:

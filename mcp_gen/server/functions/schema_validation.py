@@ -8,12 +8,12 @@ from functools import cached_property, lru_cache
 from typing import Any, cast
 from urllib.parse import unquote, urldefrag, urljoin
 
+from mcp_gen.core.checks.finite import check_plain
 from mcp_gen.core.errors import SchemaNotChecked, UsageError
-from mcp_gen.core.finite import check_plain
+from mcp_gen.schemas.doubts import is_doubtful
 from mcp_gen.schemas.schema import BadSchema, JsonSchema, Misfit, NeedsWorker
 from mcp_gen.server.functions.pending_checks import outcome_of
 from mcp_gen.server.functions.pydantic_types import InvalidValue
-from mcp_gen.server.functions.schema_doubts import is_doubtful
 
 __all__ = ["MAX_DEPTH", "MAX_SUBSCHEMAS", "CompiledSchema"]
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Any
 
+from mcp_gen.core.checks.sampling import find_unpaired_tool_use
 from mcp_gen.core.errors import UsageError
-from mcp_gen.core.sampling import find_unpaired_tool_use
 from mcp_wire.latest import ElicitRequestURLParams
 
 if TYPE_CHECKING:

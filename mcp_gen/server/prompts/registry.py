@@ -7,8 +7,8 @@ from collections.abc import Callable, Iterator
 from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any, Protocol, TypeAlias, TypeVar
 
+from mcp_gen.core.checks.finite import check_plain
 from mcp_gen.core.errors import InvalidParams, UsageError
-from mcp_gen.core.finite import check_plain
 from mcp_gen.server.context.blocking import call_in_thread
 from mcp_gen.server.context.context import runtime_of
 from mcp_gen.server.functions.signature import Signature

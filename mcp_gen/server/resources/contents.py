@@ -13,8 +13,8 @@ from msgspec import Raw, Struct
 from msgspec.structs import replace
 
 import mcp_wire
+from mcp_gen.core.checks.finite import check_finite
 from mcp_gen.core.errors import ResourceNotFound
-from mcp_gen.core.finite import check_finite
 from mcp_gen.core.projection.project import restate
 from mcp_gen.server.content.results import is_alternative_result
 from mcp_wire import UnknownContent, Wire, latest

@@ -12,8 +12,8 @@ from typing import Any, TypeAlias
 
 import msgspec
 
+from mcp_gen.core.checks.finite import check_plain
 from mcp_gen.core.errors import UsageError
-from mcp_gen.core.finite import check_plain
 from mcp_gen.server.context.context import Context
 from mcp_gen.server.context.options import (
     DescribedResource,

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 from msgspec import Raw
 
+from mcp_gen.core.checks.finite import check_plain
 from mcp_gen.core.errors import UsageError
-from mcp_gen.core.finite import check_plain
 from mcp_gen.server.functions.docstrings import parse_docstring
 from mcp_gen.server.functions.json_types import JsonTypeReader
 from mcp_gen.server.functions.signature import Signature

@@ -11,8 +11,8 @@ import msgspec
 from msgspec import Raw
 
 import mcp_wire
+from mcp_gen.core.checks.finite import check_finite
 from mcp_gen.core.errors import UsageError
-from mcp_gen.core.finite import check_finite
 from mcp_gen.server.content.blocks import Structured
 from mcp_gen.server.content.results import (
     as_block,

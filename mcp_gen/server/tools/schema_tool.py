@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any, TypeAlias, cast
 from msgspec import Raw
 
 import mcp_wire
+from mcp_gen.core.checks.finite import check_plain
 from mcp_gen.core.errors import UsageError
-from mcp_gen.core.finite import check_plain
 from mcp_gen.core.projection.project import restate
 from mcp_gen.server.context.blocking import call_in_thread
 from mcp_gen.server.functions.schema_validation import CompiledSchema

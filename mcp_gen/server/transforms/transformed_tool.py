@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, cast
 import msgspec
 from msgspec import Raw
 
-from mcp_gen.core.finite import check_plain
+from mcp_gen.core.checks.finite import check_plain
 from mcp_gen.server.content.results import at_newest, is_alternative_result, is_result
 from mcp_gen.server.context.options import AnyTool
 from mcp_gen.server.functions.pending_checks import settled

@@ -11,6 +11,7 @@ from msgspec import DecodeError
 
 from mcp_gen.core import envelope
 from mcp_gen.core.bounds import check_bounds
+from mcp_gen.core.checks.finite import check_finite
 from mcp_gen.core.errors import (
     InvalidParams,
     InvalidRequest,
@@ -22,7 +23,6 @@ from mcp_gen.core.errors import (
     SessionLost,
     TransportError,
 )
-from mcp_gen.core.finite import check_finite
 from mcp_gen.core.peer_values import shortened
 from mcp_gen.core.projection.closed import ClosedViolation, violations
 from mcp_gen.core.projection.project import restate

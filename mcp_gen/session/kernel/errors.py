@@ -8,6 +8,7 @@ import secrets
 from typing import TYPE_CHECKING
 
 from mcp_gen.core import envelope
+from mcp_gen.core.checks.finite import find_non_finite
 from mcp_gen.core.error_groups import primary_error
 from mcp_gen.core.errors import (
     InvalidParams,
@@ -20,7 +21,6 @@ from mcp_gen.core.errors import (
     ToolError,
     UsageError,
 )
-from mcp_gen.core.finite import find_non_finite
 from mcp_gen.session.messages.channel import is_disconnect
 
 if TYPE_CHECKING:

@@ -19,6 +19,7 @@ from msgspec import Raw
 import mcp_wire
 from mcp_gen.core import envelope
 from mcp_gen.core.bounds import check_bounds
+from mcp_gen.core.checks.finite import check_finite
 from mcp_gen.core.error_groups import primary_error
 from mcp_gen.core.errors import (
     InvalidParams,
@@ -28,7 +29,6 @@ from mcp_gen.core.errors import (
     UsageError,
 )
 from mcp_gen.core.extensions.extensions import CLIENT, Extensions, declared, missing
-from mcp_gen.core.finite import check_finite
 from mcp_gen.core.loose_json import read_meta
 from mcp_gen.core.peer_values import shortened
 from mcp_gen.core.projection.project import restate

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 from msgspec import Raw
 
+from mcp_gen.core.checks.finite import check_finite
 from mcp_gen.core.errors import UsageError
-from mcp_gen.core.finite import check_finite
 from mcp_wire import encode
 
 if TYPE_CHECKING:

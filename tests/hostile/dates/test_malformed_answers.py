@@ -35,7 +35,7 @@ ERRORS: dict[str, tuple[Any, tuple[int, str, Any]]] = {
     "no code and no message": ({"data": 3}, (-32603, NO_CODE, 3)),
     "more members": ({"code": 7, "message": "m", "stack": ["a"]}, (7, "m", None)),
     "data that is null": ({"code": 7, "message": "m", "data": None}, (7, "m", None)),
-    "a text": ("boom", (-32603, "boom", None)),
+    "a text": ("boom", (-32603, "an error without a code: boom", None)),
     "a list": ([1], (-32603, "an error without a code and a message", None)),
     "a number": (5, (-32603, "an error without a code and a message", None)),
 }

@@ -14,7 +14,7 @@ import pytest
 
 import mcp_wire
 from mcp_gen import Client, Context, McpError, Server, Structured, UsageError
-from mcp_gen.core.finite import find_non_finite
+from mcp_gen.core.checks.finite import find_non_finite
 from mcp_gen.server.content.results import finite_json, to_json
 from mcp_gen.server.functions.json_types import JsonTypeReader, json_reader_for
 from mcp_wire import latest

@@ -16,7 +16,7 @@ import pytest
 import mcp_wire
 from mcp_gen import Argument as Changed
 from mcp_gen import Server, UsageError, transformed
-from mcp_gen.server.functions.schema_doubts import is_doubtful
+from mcp_gen.schemas.doubts import is_doubtful
 from mcp_wire import latest
 from tests.support.frames import ALL, every_revision
 from tests.support.peers.asked import Refused
