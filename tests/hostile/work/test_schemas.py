@@ -176,7 +176,7 @@ FORMS: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
     "a huge choice": ({"v": choice(50_000)}, {"v": "option 49999"}),
     "many choices": ({f"v{at}": choice(100) for at in range(500)}, {"v0": "option 1"}),
     "many fields": ({f"v{at}": text() for at in range(20_000)}, {"v0": "x"}),
-    "a huge limit": ({"v": text(max_length=10**400)}, {"v": "x"}),
+    "a huge limit": ({"v": text(max_length=2**53)}, {"v": "x"}),
     "names like keywords": ({"$ref": text(), "anyOf": text(), "$id": text()}, {"$ref": "#"}),
 }
 
