@@ -37,15 +37,17 @@ def marked_params(schema: Mapping[str, Any]) -> dict[str, tuple[str, ...]]:
             the tool.
     """
     found: dict[str, tuple[str, ...]] = {}
+    lowered: set[str] = set()
     for name, path, described in _marked_properties(schema, ()):
         where = f"property `{'.'.join(path)}`: {MARK}={name!r}"
         if not isinstance(name, str) or not re.fullmatch(_TOKEN, name):
             raise UsageError(f"{where}: expected the end of a header's name")
-        if name.lower() in (other.lower() for other in found):
+        if name.lower() in lowered:
             raise UsageError(f"{where}: another property is marked with this name")
         if described.get("type") not in _TYPES:
             raise UsageError(f"{where}: expected its type to be one of {', '.join(_TYPES)}")
         found[name] = path
+        lowered.add(name.lower())
     if _count_marks(schema) > len(found):
         raise UsageError(
             f"{MARK}: only what is reached through `properties` alone can be marked: not what is "
