@@ -62,8 +62,8 @@ class CheckReply(Struct):
     """Reply of the worker.
 
     Attributes:
-        outcome: `ready` once, after the start; then `valid`, `invalid` (and after it `why`),
-            `unknown` (send the schema), `bad_schema`, or `failed`.
+        outcome: `ready` once, after the start; then `valid`, `invalid` and after it `why`, `why`
+            alone, `unknown` (send the schema), `bad_schema`, or `failed`.
         message: Error text of `why`, `bad_schema` and `failed`.
         where: Path to the part of the value that `why` is about, without the root.
     """

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "UNEXPLAINED",
+    "UNREADABLE",
     "BadSchema",
     "JsonSchema",
     "Misfit",
@@ -34,6 +35,8 @@ MAX_EXPLAINED_WORK = 4_000
 
 UNEXPLAINED = "the value does not fit the schema"
 """Error text where a better one takes too long to find."""
+UNREADABLE = "the value is nested too deeply, or has a number that is too large"
+"""Error text where the validator cannot take a value; what it takes depends on its version."""
 
 _BROKEN_OFF = frozenset({"BacktrackLimitExceeded", "RegexEngineFailure"})
 
@@ -125,11 +128,15 @@ class JsonSchema:
         if size > self._most_bytes:
             raise NeedsWorker
         # `is_valid` first: an error text can take exponentially longer than the verdict.
-        if self._validator.is_valid(value):
-            return
+        validator = self._validator
+        try:
+            if validator.is_valid(value):
+                return
+        except (ValueError, OverflowError):
+            raise Misfit(UNREADABLE) from None
         if size > self._most_explained:
             raise NeedsWorker
-        raise explain(self._validator, value)
+        raise explain(validator, value)
 
     @cached_property
     def encoded(self) -> bytes:

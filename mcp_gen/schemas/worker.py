@@ -27,7 +27,7 @@ from mcp_gen.schemas.messages import (
     read_message,
     write_message,
 )
-from mcp_gen.schemas.schema import BadSchema, compile_schema, explain
+from mcp_gen.schemas.schema import UNREADABLE, BadSchema, compile_schema, explain
 
 if TYPE_CHECKING:
     from collections.abc import Generator
@@ -79,8 +79,13 @@ class CheckWorker:
         if validator is None:
             self._reply(CheckReply("unknown"))
             return
-        value = msgspec.json.decode(request.value)
-        if validator.is_valid(value):
+        try:
+            value = msgspec.json.decode(request.value)
+            fits = validator.is_valid(value)
+        except (ValueError, OverflowError, RecursionError):
+            self._reply(CheckReply("why", UNREADABLE))
+            return
+        if fits:
             self._reply(CheckReply("valid"))
             return
         # The verdict goes ahead: finding the error text can take exponentially longer.

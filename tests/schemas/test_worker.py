@@ -17,21 +17,12 @@ import pytest
 from mcp_gen.core.errors import SchemaNotChecked
 from mcp_gen.schemas import process
 from mcp_gen.schemas.process import SchemaWorker
-from mcp_gen.schemas.schema import UNEXPLAINED, BadSchema, JsonSchema, Misfit
+from mcp_gen.schemas.schema import UNEXPLAINED, UNREADABLE, BadSchema, JsonSchema, Misfit
 
 WAIT_S = 30.0
 RECURSIVE = JsonSchema({"type": "array", "items": {"anyOf": [{"$ref": "#"}, {"type": "integer"}]}})
-MEMBER = {"properties": {"a": {"$ref": "#"}}}
-EXPLAINS_FOR_EVER = JsonSchema(
-    {"type": "object", "oneOf": [MEMBER, MEMBER], "unevaluatedProperties": False}
-)
-
-
-def nest(depth: int) -> Any:
-    value: Any = {}
-    for _ in range(depth):
-        value = {"a": value}
-    return value
+ERRORS = JsonSchema({"anyOf": [{"items": {"type": "string"}}] * 20})
+"""A schema whose errors take far longer to find than the verdict."""
 
 
 def endless(number: int = 0) -> JsonSchema:
@@ -116,6 +107,15 @@ async def test_a_message_about_a_long_key_is_short(worker: SchemaWorker) -> None
     assert len(outcome) < 400
 
 
+async def test_a_value_that_is_nested_deeply_is_checked(worker: SchemaWorker) -> None:
+    value: Any = []
+    for _ in range(900):
+        value = [value]
+    outcome = await check(worker, RECURSIVE, value)
+    # Older versions of the validator cannot take it.
+    assert outcome in ("fits", f"Misfit: {UNREADABLE}")
+
+
 # --- deadlines ---
 
 
@@ -130,12 +130,12 @@ async def test_the_next_check_is_made_by_another_process(worker: SchemaWorker) -
 
 
 async def test_the_verdict_stands_where_the_reason_takes_too_long(worker: SchemaWorker) -> None:
-    outcome = await check(worker, EXPLAINS_FOR_EVER, nest(40), timeout_s=0.5)
+    outcome = await check(worker, ERRORS, [1] * 100_000, timeout_s=0.7)
     assert outcome == f"Misfit: {UNEXPLAINED}"
 
 
 async def test_a_check_that_needs_too_much_memory_is_given_up(worker: SchemaWorker) -> None:
-    outcome = await check(worker, EXPLAINS_FOR_EVER, nest(40), timeout_s=WAIT_S - 5)
+    outcome = await check(worker, ERRORS, [1] * 1_000_000, timeout_s=WAIT_S)
     # The verdict came before; the process has ended itself for the text.
     assert outcome == f"Misfit: {UNEXPLAINED}"
 

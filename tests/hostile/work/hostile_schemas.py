@@ -121,8 +121,8 @@ OBJECT = {"type": "object", **MEMBER}
 START = {"$ref": "#/$defs/n0"}
 
 CIRCLES = [
-    circle("anyOf", twice("anyOf"), nest(30, "x"), MISFITS),
-    circle("oneOf", twice("oneOf"), nest(30), MISFITS),
+    circle("anyOf", twice("anyOf"), nest(30, "x"), MISFITS, GIVEN_UP),
+    circle("oneOf", twice("oneOf"), nest(30), MISFITS, GIVEN_UP),
     circle("allOf", twice("allOf"), nest(30), FITS, GIVEN_UP),
     circle("anyOf unevaluated", twice("anyOf", **CLOSED), nest(30, "x"), MISFITS, GIVEN_UP),
     circle("oneOf unevaluated", twice("oneOf", **CLOSED), nest(30), MISFITS, GIVEN_UP),
@@ -258,7 +258,7 @@ MULTIPLIED = [
 
 PATTERNS = [
     row("look-ahead", {"pattern": "^(?=(a+)+$)b"}, "a" * 40, MISFITS, GIVEN_UP),
-    row("look-ahead repeated", {"pattern": "^(?:a(?=a|!)|a)+$"}, "a" * 40 + "!", GIVEN_UP),
+    row("look-ahead repeated", {"pattern": "^(?:a(?=a|!)|a)+$"}, "a" * 40 + "!", MISFITS, GIVEN_UP),
     row("look-behind", {"pattern": "(?<=(a|aa)+)$b"}, "a" * 40, MISFITS, GIVEN_UP, BAD),
     row("back-reference", {"pattern": r"^(a+)+\1b$"}, "a" * 40, MISFITS, GIVEN_UP),
     row("nested repetition", {"pattern": "^(a+)+$"}, "a" * 40 + "!", MISFITS),
@@ -299,7 +299,7 @@ SIZES = [
     row("schemas in each other", wrapped(60, {}), 1, FITS, GIVEN_UP),
     row("too many in each other", wrapped(120, {}), 1, FITS, GIVEN_UP, BAD),
     row("fractions", {"items": {"multipleOf": 0.1}}, [1e300] * 5_000, FITS, GIVEN_UP, MISFITS),
-    row("large integers", {"items": {"multipleOf": 10**400}}, [10**401] * 100, FITS, MISFITS),
+    row("large integers", {"items": {"multipleOf": 10**400}}, [10**401] * 100, FITS, MISFITS, BAD),
     row("a huge maxLength", {"maxLength": 10**400}, "x", FITS, BAD),
     row("unique items", {"uniqueItems": True}, [{"a": at} for at in range(20_000)], FITS),
     row(

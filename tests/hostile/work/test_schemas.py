@@ -26,6 +26,7 @@ from mcp_gen import (
 )
 from mcp_gen.client.callbacks.answers import CallbackAnswers
 from mcp_gen.client.callbacks.callbacks import ClientCallbacks
+from mcp_gen.core.transport.header_params import MARK, marked_params
 from mcp_wire import latest
 from tests.client.scripted import CannedServer
 from tests.hostile.work.hostile_schemas import (
@@ -179,7 +180,7 @@ FORMS: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
     "a huge choice": ({"v": choice(50_000)}, {"v": "option 49999"}),
     "many choices": ({f"v{at}": choice(100) for at in range(500)}, {"v0": "option 1"}),
     "many fields": ({f"v{at}": text() for at in range(20_000)}, {"v0": "x"}),
-    "a huge limit": ({"v": text(max_length=10**400)}, {"v": "x"}),
+    "a huge limit": ({"v": text(max_length=2**53)}, {"v": "x"}),
     "names like keywords": ({"$ref": text(), "anyOf": text(), "$id": text()}, {"$ref": "#"}),
 }
 
@@ -221,3 +222,15 @@ async def test_no_other_document_is_ever_fetched() -> None:
             await test_a_client_checks_a_result_by_a_hostile_schema(hostile)
         with pytest.raises(BlockingIOError):
             listening.accept()
+
+
+# --- marks of headers ---
+
+
+def test_the_marked_properties_of_a_tool_are_read_in_linear_time() -> None:
+    described = {"type": "string"}
+    properties = {f"p{at}": {**described, MARK: f"h{at}"} for at in range(20_000)}
+    began = time.perf_counter()
+    found = marked_params({"type": "object", "properties": properties})
+    # Compared with each other they take twenty seconds.
+    assert (len(found), time.perf_counter() - began < 2) == (20_000, True)
