@@ -38,6 +38,7 @@ class Child:
 
     def __init__(self, process: asyncio.subprocess.Process, port: int) -> None:
         self._process = process
+        self._stopped = False
         self.port = port
         self.warnings: Counter[str] = Counter()
         """Log lines about its clients, by text."""
@@ -84,8 +85,9 @@ class Child:
         return self._process.returncode is None
 
     def stop(self) -> None:
-        """Terminate the process."""
-        if self.running:
+        """Terminate the process, once: a second signal would end it at once."""
+        if self.running and not self._stopped:
+            self._stopped = True
             self._process.send_signal(signal.SIGTERM)
 
     async def ended(self) -> int | None:

@@ -21,6 +21,7 @@ from tests.support.peers.raw import WAIT_S
 REPEATS = 20
 """Failures of each kind: more than what any place keeps of the last one."""
 
+POLL_S = 0.01
 FEW = 4
 """Tasks that serve a connection, however many requests there are."""
 
@@ -50,16 +51,16 @@ class Peer:
             "timeouts": sum(not wait[1].done() for row in rows for wait in row.waits),
         }
 
-    async def settled(self) -> int:
-        """Wait until the number of tasks stays the same; return it."""
-        number, turns = 0, 0
-        async with asyncio.timeout(WAIT_S):
-            # The other side handles what it is told in tasks of its own.
-            while turns < 20:
-                await asyncio.sleep(0.001)
-                now = len(asyncio.all_tasks())
-                number, turns = (number, turns + 1) if now == number else (now, 0)
-        return number
+    async def settled(self, tasks: int) -> bool:
+        """Wait until nothing is left, and no more tasks than this; return False if that never is.
+
+        The other side handles what it is told, or notices that nobody waits, in tasks of its own.
+        """
+        for _ in range(int(WAIT_S / POLL_S)):
+            if len(asyncio.all_tasks()) <= tasks and self.left() == NOTHING:
+                return True
+            await asyncio.sleep(POLL_S)
+        return False
 
 
 @pytest.fixture(autouse=True)
@@ -176,12 +177,13 @@ each_way = pytest.mark.parametrize("way", WAYS, ids=lambda way: way.__name__)
 
 async def fails_without_a_trace(peer: Peer, way: Callable[[Peer], Awaitable[None]]) -> None:
     await peer.call()
-    before = await peer.settled()
+    before = len(asyncio.all_tasks())
     for _ in range(REPEATS):
         with pytest.raises(WAYS[way]):
             await way(peer)
     # A few tasks serve all requests, and begin with the first that is slow.
-    assert await peer.settled() <= before + FEW
+    await peer.settled(before + FEW)
+    assert len(asyncio.all_tasks()) <= before + FEW
     assert peer.left() == NOTHING
 
 
@@ -308,8 +310,7 @@ async def test_a_watch_that_cannot_be_sent_raises_why() -> None:
                 async with session.watch("note://\ud800"):
                     raise AssertionError("it was sent")
         peer = peer_of_client(client, session)
-        assert await peer.settled() <= FEW
-        assert peer.left() == NOTHING
+        assert await peer.settled(FEW)
 
 
 async def test_a_task_that_its_caller_no_longer_waits_for_keeps_no_progress() -> None:
@@ -332,5 +333,4 @@ async def test_a_task_that_its_caller_no_longer_waits_for_keeps_no_progress() ->
         await asyncio.wait([calling])
         goes_on.set()
         peer = peer_of_client(client, session)
-        await peer.settled()
-        assert peer.left() == NOTHING
+        await until(lambda: peer.left() == NOTHING)
