@@ -15,6 +15,8 @@ from mcp_gen.client.subscriptions.watch import MAX_WAITING_BYTES
 from mcp_gen.core.peer_values import MAX_ID_LENGTH
 from mcp_gen.core.stores.sessions import MemorySessionStore, StoredSession
 from mcp_gen.server.listing.cursors import MAX_CURSOR
+from mcp_gen.server.mounting import suspended_calls
+from mcp_gen.server.mounting.caller_relay import MAX_QUEUED, CallerRelay
 from mcp_gen.server.mounting.mount import MAX_WARNED
 from mcp_gen.session.duplex.client import MAX_HELD
 from mcp_gen.session.http_server.streams import MAX_LISTENING
@@ -143,6 +145,55 @@ async def test_a_mount_remembers_a_bounded_number_of_names() -> None:
         for number in range(2 * MAX_WARNED):
             mount.warn(f"note://{number}", "is not watched")
         assert len(mount._warned) == MAX_WARNED
+
+
+async def test_messages_of_a_remote_server_for_a_slow_client_are_bounded() -> None:
+    read, sent = asyncio.Event(), list[str]()
+
+    class SlowContext:
+        async def log(self, level: str, data: str, *, logger: str | None) -> None:
+            await read.wait()
+            sent.append(data)
+
+    context: Any = SlowContext()
+    caller = CallerRelay(context)
+    for number in range(5 * MAX_QUEUED):
+        caller.log("info", str(number), None)
+    read.set()
+    await caller.flush()
+    assert sent == [str(number) for number in range(MAX_QUEUED)]
+
+
+async def test_a_client_with_many_suspended_calls_does_not_end_those_of_others(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(suspended_calls, "MAX_HELD", 5)
+    ended: list[str] = []
+
+    class Caller:
+        ctx: Any = None
+        held: Any = None
+
+        def __init__(self, client: str) -> None:
+            self.client = client
+
+        async def call(self, name: str) -> msgspec.Raw:
+            try:
+                await asyncio.Event().wait()
+            finally:
+                ended.append(name)
+            return msgspec.Raw(b"{}")
+
+    calls = suspended_calls.SuspendedCalls()
+    names = ["other", *map(str, range(10))]
+    for name in names:
+        caller = Caller("other" if name == "other" else "greedy")
+        calls.put(suspended_calls.SuspendedCall(caller, caller.call(name)), 60)
+        await asyncio.sleep(0)
+    await asyncio.wait_for(until(lambda: len(ended) == 6), WAIT_S)
+    assert ended == ["0", "1", "2", "3", "4", "5"]
+    calls.clear()
+    await asyncio.wait_for(until(lambda: len(ended) == len(names)), WAIT_S)
 
 
 @each_lifecycle
