@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import asyncio
 
+from mcp_gen.core.peer_values import MAX_ID_LENGTH
+
 __all__ = ["ElicitationCompletions"]
 
 MAX_KEPT = 1000
@@ -19,6 +21,8 @@ class ElicitationCompletions:
 
     def complete(self, id: str) -> None:
         """Record a completion; the id may be unknown to this client."""
+        if len(id) > MAX_ID_LENGTH:
+            return
         self._done[id] = None
         if len(self._done) > MAX_KEPT:
             del self._done[next(iter(self._done))]

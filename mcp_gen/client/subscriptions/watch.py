@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias
 from msgspec import structs
 
 from mcp_gen.core.errors import McpError, McpGenError, RequestTimeout, UsageError
+from mcp_gen.core.peer_limits import text_bytes
 from mcp_wire import latest
 
 if TYPE_CHECKING:
@@ -34,6 +35,9 @@ Kind: TypeAlias = Literal["tools", "prompts", "resources", "resource"]
 
 MAX_WAITING = 10_000
 """Maximum number of undelivered changes; more are dropped with a warning."""
+
+MAX_WAITING_BYTES = 4 * 1024 * 1024
+"""Maximum number of bytes of their URIs."""
 
 _KINDS: dict[str, Kind] = {
     "tools_changed": "tools",
@@ -88,6 +92,7 @@ class ChangeWatch:
         self.skips_refused = False
         """True to leave out resources whose subscription the server refuses; see `honoured`."""
         self._pending: dict[Change, None] = {}
+        self._pending_bytes = 0
         self._loop: asyncio.AbstractEventLoop | None = None
         self._wakeup: asyncio.Future[None] | None = None
         self._started = self._ended = False
@@ -147,6 +152,7 @@ class ChangeWatch:
             if self._pending:
                 change = next(iter(self._pending))
                 del self._pending[change]
+                self._pending_bytes -= text_bytes(change.uri or "")
                 return change
             if self._ended:
                 if self._error is not None:
@@ -193,9 +199,16 @@ class ChangeWatch:
         change = Change(kind, getattr(params, "uri", None))
         if not self._wants(change, self._wanted if listens else self.honoured):
             return False if listens else None
-        if len(self._pending) < MAX_WAITING:
+        size_bytes = text_bytes(change.uri or "")
+        if change in self._pending:
+            pass  # told already
+        elif (
+            len(self._pending) < MAX_WAITING
+            and self._pending_bytes + size_bytes <= MAX_WAITING_BYTES
+        ):
             self._pending[change] = None
-        elif change not in self._pending:
+            self._pending_bytes += size_bytes
+        else:
             _log.warning("watch: more changes than are looked at: %s is dropped", kind)
         self._wake()
         return True

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+from collections import deque
 from typing import TYPE_CHECKING, Any
 from weakref import WeakKeyDictionary
 
@@ -33,6 +34,8 @@ if TYPE_CHECKING:
 
 __all__ = ["CallerRelay", "accepts_input_requests"]
 
+MAX_QUEUED = 1_000
+"""Progress and log messages of one call that wait until its client has read those before."""
 _INPUT_CAPABILITIES = ("elicitation", "roots", "sampling")
 """Client capabilities of input requests."""
 
@@ -60,7 +63,7 @@ class CallerRelay:
         self.ctx = ctx
         self.held: SuspendedCall | None = None
         """Collects input requests for the result, where they are not sent as server requests."""
-        self._queued: list[Coroutine[Any, Any, None]] = []
+        self._queued: deque[Coroutine[Any, Any, None]] = deque()
         self._notifying: asyncio.Task[None] | None = None
 
     @property
@@ -112,6 +115,10 @@ class CallerRelay:
         self._notify(self.ctx.log(level, data, logger=logger))
 
     def _notify(self, call: Coroutine[Any, Any, None]) -> None:
+        if len(self._queued) >= MAX_QUEUED:
+            call.close()
+            _log.debug("dropped a message of a remote server: the client does not read")
+            return
         self._queued.append(call)
         if self._notifying is None:
             self._notifying = asyncio.get_running_loop().create_task(self._notify_all())
@@ -121,7 +128,7 @@ class CallerRelay:
         try:
             while self._queued:
                 try:
-                    await self._queued.pop(0)
+                    await self._queued.popleft()
                 except McpGenError as error:
                     _log.debug("could not be passed on: %s", error)
         finally:

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import asyncio
 import secrets
-from collections.abc import Coroutine
+from collections import Counter
+from collections.abc import Coroutine, Hashable
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 from msgspec import Raw
@@ -22,7 +23,7 @@ if TYPE_CHECKING:
 __all__ = ["SuspendedCall", "SuspendedCaller", "SuspendedCalls", "call_ended_error"]
 
 MAX_HELD = 1000
-"""Limit of suspended calls; beyond it the oldest is cancelled."""
+"""Limit of suspended calls; beyond it the oldest of the client that has most is cancelled."""
 
 _TURNS = 3
 """Event loop turns in which further input requests join the same round."""
@@ -33,6 +34,12 @@ class SuspendedCaller(Protocol):
 
     ctx: Context
     """Current request of the caller."""
+
+    @property
+    def client(self) -> Hashable:
+        """Identity of the client."""
+        ...
+
     held: SuspendedCall | None
     """Suspended call that takes the input requests of the remote server."""
 
@@ -61,6 +68,8 @@ class SuspendedCall:
         self._open: dict[str, _OpenRequest] = {}
         self._request_count = 0
         self._changed = asyncio.Event()
+        self.client = caller.client
+        """Client that made the call."""
         caller.held = self
         self._call = self._loop.create_task(call)
         self._call.add_done_callback(self._end)
@@ -142,11 +151,18 @@ class SuspendedCalls:
     def put(self, call: SuspendedCall, ttl_s: float) -> str:
         """Store a call for `ttl_s` seconds and return its name; then it is cancelled."""
         while len(self._calls) >= MAX_HELD:
-            self._cancel(next(iter(self._calls)))
+            self._cancel(self._oldest_of_most())
         name = secrets.token_urlsafe(16)
         timer = asyncio.get_running_loop().call_later(ttl_s, self._cancel, name)
         self._calls[name] = (call, timer)
         return name
+
+    def _oldest_of_most(self) -> str:
+        """Return the oldest call of the client that has most: others must not lose theirs."""
+        clients = {name: call.client for name, (call, _) in self._calls.items()}
+        held = Counter(clients.values())
+        most = max(held.values())
+        return next(name for name, client in clients.items() if held[client] == most)
 
     def take(self, name: str) -> SuspendedCall:
         """Remove the call with a name and return it.

@@ -54,6 +54,8 @@ __all__ = ["DEFAULT_MAX_VALUES", "ClientConnection"]
 P = TypeVar("P")
 R = TypeVar("R")
 
+MAX_HELD, MAX_HELD_BYTES = 1_000, 64 * 1024 * 1024
+"""Messages of a server, and their bytes, that wait until the session begins."""
 MAX_OPEN_REQUESTS = 1_000
 """Requests of a server that may be open at the same time."""
 _CHANGES = (
@@ -107,6 +109,8 @@ class ClientConnection(DuplexConnection):
         self._routes: Mapping[str, Route[Any]] | None = None
         self._closed_hooks: asyncio.Task[None] | None = None
         self._held: list[bytes] | None = None
+        self._held_bytes = 0
+        self._held_too_many = False
         """Messages right after the handshake response, which decides how they are decoded."""
         self.reopen_session: Callable[[], Awaitable[Callable[[], Awaitable[None]]]] | None = None
         """Opens a new session after the server ended one; returns what to run first in it."""
@@ -281,7 +285,7 @@ class ClientConnection(DuplexConnection):
     def receive(self, message: bytes) -> None:
         """Handle one message of the server."""
         if self._held is not None:
-            self._held.append(message)
+            self._hold(message, self._held)
         elif message.startswith(b"{"):
             event = self._connection.read(message)
             if type(event) is ResponseReceived and self._connection.profile is not None:
@@ -293,6 +297,15 @@ class ClientConnection(DuplexConnection):
         else:
             super().receive(message)
 
+    def _hold(self, message: bytes, held: list[bytes]) -> None:
+        """Keep a message until the session begins, if there are not too many."""
+        self._held_bytes += len(message)
+        if len(held) < MAX_HELD and self._held_bytes <= MAX_HELD_BYTES:
+            held.append(message)
+        elif not self._held_too_many:
+            self._held_too_many = True
+            _log.warning("messages before the session began are left out: there are too many")
+
     def _handle(self, event: Event) -> None:
         if self.profile is None and isinstance(event, ResponseReceived):
             self._held = []
@@ -303,7 +316,7 @@ class ClientConnection(DuplexConnection):
         super()._handle(event)
 
     def _release_held(self) -> None:
-        held, self._held = self._held or [], None
+        held, self._held, self._held_bytes = self._held or [], None, 0
         for message in held:
             self.receive(message)
 

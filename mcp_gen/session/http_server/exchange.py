@@ -47,6 +47,8 @@ C = TypeVar("C")
 LAST_EVENT_ID = b"last-event-id"
 SHARED_HOOKS = 10
 """Clients without a session, all together, may have as many hooks running as so many clients."""
+MAX_SESSION_ID = 256
+"""Characters of a session id that is looked up in the session store; ours have far less."""
 RETRY_AFTER_S = 60
 """Seconds after which a client may retry when there are too many sessions."""
 _ONLY_POSTS = Answer(405, headers={"Allow": "POST"})
@@ -326,7 +328,7 @@ class HttpExchange(Generic[C]):
         """Open the session that the headers name from the session store, if it is not open here."""
         name = _first_header(headers, self._session_headers)
         id = name.decode("latin-1").strip() if name is not None else ""
-        if not id or id in self._sessions or self._closing:
+        if not id or len(id) > MAX_SESSION_ID or id in self._sessions or self._closing:
             return
         stored = await persistence.load(id)
         if stored is None or stored.principal != reply.principal:

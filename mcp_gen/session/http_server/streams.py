@@ -29,6 +29,8 @@ _log = logging.getLogger("mcp_gen.server")
 # A bounded number of digits: a client must not make the server parse a huge number.
 _EVENT_ID = re.compile(r"(?P<name>[gr](?P<stream>[0-9]{1,15}))-(?P<number>[0-9]{1,15})")
 
+MAX_LISTENING = 32
+"""Streams of one session for messages that belong to no request; a further one ends the oldest."""
 MAX_PENDING = 100
 """Number of messages that wait for a stream to carry them; the oldest are dropped first."""
 
@@ -182,6 +184,9 @@ class Streams:
         await self._carry(stream, reply)
 
     async def _carry(self, stream: Stream, reply: Reply) -> None:
+        if len(self._listening) >= MAX_LISTENING:
+            # The client may have lost it without notice.
+            self._listening.pop(0).end()
         self._listening.append(stream)
         reply.begin()
         pending, self._pending = self._pending, None
@@ -190,7 +195,8 @@ class Streams:
         try:
             await reply.attach_stream()
         finally:
-            self._listening.remove(stream)
+            if stream in self._listening:
+                self._listening.remove(stream)
             stream.detach(reply)
             self.open.pop(stream.name, None)
 
