@@ -254,7 +254,11 @@ class DuplexConnection(ABC):
             self._unread = UnreadNotifications()
         if not self._unread and self._paced is not None:
             self._paced.call_when_writable(self._send_waiting)
-        self._unread.add(self.profile, method, params, notice)
+        self._unread.add(self._spoken(), method, params, notice)
+
+    def _spoken(self) -> Profile | None:
+        """Return the profile of what is sent now; None before there is one."""
+        return self.profile
 
     def _send_waiting(self) -> None:
         """Send notifications that wait, until the transport is full again."""
@@ -277,11 +281,15 @@ class DuplexConnection(ABC):
         for notice in self._unread.take() if self._unread else ():
             self._send_notice(notice)
 
-    def _send_waiting_progress(self) -> None:
-        """Send progress that waits: none may follow the response that is about to be sent."""
-        if self._unread and self.profile is not None and self.profile.progress is not None:
-            for notice in self._unread.take(self.profile.progress.name):
-                self._send_notice(notice)
+    def _send_waiting_of_request(self) -> None:
+        """Send what waits and belongs to a request: none may follow the response sent next."""
+        profile = self._spoken()
+        if self._unread and profile is not None:
+            # Where requests ask for log messages, these belong to a request, too.
+            logs = profile.log if profile.log_level_key is not None else None
+            for method in (profile.progress, logs):
+                for notice in self._unread.take(method.name) if method else ():
+                    self._send_notice(notice)
 
     def _send_notice(self, notice: Notice) -> None:
         self._transport.send(notice.message)
@@ -447,7 +455,7 @@ class DuplexConnection(ABC):
     def _send(self, answer: bytes | None, batch: Batch | None) -> None:
         whole = batch.add(answer) if batch else answer
         if self._unread:
-            self._send_waiting_progress()
+            self._send_waiting_of_request()
         if whole is not None:
             self._transport.send(whole)
 

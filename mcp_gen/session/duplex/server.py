@@ -232,7 +232,7 @@ class ServerConnection(DuplexConnection, Session, Generic[C]):
     def _finish(self, call: Call[C], answer: bytes | None) -> None:
         del self._connection.in_flight[call.id]
         if self._unread:
-            self._send_waiting_progress()
+            self._send_waiting_of_request()
         # A cancelled request gets no response, even if its handler continues.
         if call.batch is not None or call.cancelled:
             self._send(None if call.cancelled else answer, call.batch)
@@ -349,6 +349,9 @@ class ServerConnection(DuplexConnection, Session, Generic[C]):
             or self._named_profile
             or self.kernel.binding_for_request(None, event.params).profile
         )
+
+    def _spoken(self) -> Profile | None:
+        return self.profile or self._named_profile
 
     def _hook_context(self, profile: Profile) -> Any:
         known = self.origin if profile is self.profile else None

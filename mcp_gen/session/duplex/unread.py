@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 from functools import cache
 from operator import attrgetter
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 from msgspec import UNSET
 
@@ -40,6 +40,10 @@ _SAME: dict[str, Callable[[Any], Hashable]] = {
 """Keys of notifications by Profile attribute: of two with one key, the newer one says all."""
 
 
+_Key: TypeAlias = "tuple[Hashable, ...]"
+"""Method of a notification, and what makes two of them say the same."""
+
+
 class Notice(NamedTuple):
     """An encoded notification.
 
@@ -65,8 +69,8 @@ class UnreadNotifications:
     __slots__ = ("_custom_bytes", "_dropped", "_log_bytes", "_logs", "_waiting")
 
     def __init__(self) -> None:
-        self._waiting: dict[Hashable, Notice] = {}
-        self._logs: dict[Hashable, int] = {}
+        self._waiting: dict[_Key, Notice] = {}
+        self._logs: dict[_Key, int] = {}
         """Keys of the log messages, oldest first, and their sizes in bytes."""
         self._log_bytes = 0
         self._custom_bytes = 0
@@ -88,7 +92,7 @@ class UnreadNotifications:
         """
         size = len(notice.message) + ENTRY_BYTES
         same = None if profile is None else _kinds(profile.revision).get(method.name)
-        key: Hashable = object()
+        key: _Key = (method.name, object())
         if same is not None:
             meta = getattr(params, "meta", None)
             key = (method.name, None if params is UNSET else same(params), meta and encode(meta))
@@ -120,7 +124,7 @@ class UnreadNotifications:
             name: Method of those that are wanted; None for all.
         """
         for key in list(self._waiting):
-            if name is None or (isinstance(key, tuple) and key[0] == name):
+            if name is None or key[0] == name:
                 notice = self._waiting.pop(key)
                 self._log_bytes -= self._logs.pop(key, 0)
                 yield notice

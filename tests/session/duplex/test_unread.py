@@ -16,7 +16,7 @@ from mcp_gen import Context, Server
 from mcp_gen.core.transport.protocols import Receiver
 from mcp_gen.session.duplex.unread import ENTRY_BYTES, MAX_BYTES, Notice, UnreadNotifications
 from mcp_wire.method import Method
-from tests.support.frames import HANDSHAKE, Speaker
+from tests.support.frames import HANDSHAKE, PER_REQUEST, Speaker
 
 WAIT_S = 30.0
 PROFILE = mcp_wire.profile(HANDSHAKE)
@@ -94,21 +94,26 @@ class SlowTransport:
 
 
 @asynccontextmanager
-async def slow() -> AsyncIterator[tuple[SlowTransport, Any]]:
-    """Return a transport whose peer does not read after the handshake, and its connection."""
-    server, transport, speaker = Server("told"), SlowTransport(), Speaker(HANDSHAKE)
+async def slow(revision: str = HANDSHAKE) -> AsyncIterator[tuple[SlowTransport, Any]]:
+    """Return a transport whose peer does not read after its opening, and its connection."""
+    server, transport, speaker = (
+        Server("told", declare=["logging"]),
+        SlowTransport(),
+        Speaker(revision),
+    )
 
     @server.tool
     async def work(ctx: Context) -> str:
         for step in range(3):
             await ctx.report_progress(step, 3)
+            await ctx.log("info", step)
         return "done"
 
     serving = asyncio.create_task(server.serve(transport))
     await asyncio.sleep(0)
-    transport.receive(speaker.initialize(0))
-    await transport.answer(0)
-    transport.receive(speaker.initialized)
+    for message in speaker.opening or [speaker.request(0, "tools/list")]:
+        transport.receive(message)
+        await transport.answer(0)
     transport.sent.clear()
     transport.full = True
     (session,) = server.sessions()
@@ -156,6 +161,26 @@ async def test_progress_is_told_before_the_result_of_its_request() -> None:
         await transport.answer(1)
         last, answer = transport.sent
         assert (last["params"]["progress"], answer["id"]) == (2, 1)
+
+
+async def test_log_messages_that_a_request_asks_for_are_told_before_its_result() -> None:
+    async with slow(PER_REQUEST) as (transport, _):
+        meta = {str(mcp_wire.profile(PER_REQUEST).log_level_key): "info"}
+        params = {"name": "work", "_meta": meta}
+        transport.receive(Speaker(PER_REQUEST).request(1, "tools/call", params))
+        await transport.answer(1)
+        *logs, answer = transport.sent
+        assert [log["params"]["data"] for log in logs] == [0, 1, 2]
+        assert answer["id"] == 1
+
+
+async def test_changes_are_told_once_without_a_handshake_too() -> None:
+    changed = mcp_wire.profile(PER_REQUEST).tools_changed
+    async with slow(PER_REQUEST) as (transport, session):
+        for _ in range(1_000):
+            session.notify(changed)
+        transport.read()
+        assert len(transport.told) == 1
 
 
 async def test_the_newest_log_messages_are_told_and_the_others_counted(
