@@ -24,7 +24,6 @@ __all__ = [
     "read_batch",
     "request",
     "response",
-    "response_error",
 ]
 
 RequestId: TypeAlias = int | str
@@ -44,6 +43,11 @@ class NoResponse(InvalidRequest):
     def __init__(self, message: str, request_id: RequestId | None, *, tries: bool) -> None:
         super().__init__(message, request_id)
         self.is_response = tries
+
+
+def is_response(error: McpError | ProtocolError) -> bool:
+    """Return True if the error is about a frame that was meant as a response."""
+    return isinstance(error, NoResponse) and error.is_response
 
 
 class Envelope(Struct, gc=False):
@@ -97,6 +101,8 @@ class _Failure(Struct, kw_only=True, gc=False):
     id: RequestId | UnsetType = UNSET
     error: ErrorObject
 
+
+MALFORMED_ERROR = "an error without a code and a message"
 
 MAX_BATCH = 1000
 """Maximum number of frames in one batch."""
@@ -197,25 +203,16 @@ def error_object(error: McpError | ProtocolError) -> ErrorObject:
 
 def read_error(data: Raw) -> McpError:
     """Return the peer's error as an exception; a malformed error becomes an internal error."""
+    return decode_error(data) or McpError(ProtocolError.code, MALFORMED_ERROR)
+
+
+def decode_error(data: Raw) -> McpError | None:
+    """Return the peer's error as an exception; None if it is malformed."""
     try:
         found = _error.decode(data)
     except _UNREADABLE:
-        return McpError(ProtocolError.code, _NO_ERROR)
+        return None
     return McpError(found.code, found.message, None if found.data is UNSET else found.data)
-
-
-_NO_ERROR = "an error without a code and a message"
-
-
-def response_error(data: Raw) -> McpError | NoResponse:
-    """Return the error of a response as an exception; NoResponse if it is malformed."""
-    error = read_error(data)
-    return NoResponse(_NO_ERROR, None, tries=True) if error.message is _NO_ERROR else error
-
-
-def is_response(error: McpError | ProtocolError) -> bool:
-    """Return True if the error is about a frame that was meant as a response."""
-    return isinstance(error, NoResponse) and error.is_response
 
 
 def _check_text(data: bytes, frame: Envelope) -> None:

@@ -8,7 +8,13 @@ from msgspec import UNSET, Struct
 
 from mcp_gen.core import envelope
 from mcp_gen.core.envelope import NoResponse
-from mcp_gen.core.errors import InvalidRequest, McpError, ParseError, ProtocolError
+from mcp_gen.core.errors import (
+    InvalidRequest,
+    InvalidResult,
+    McpError,
+    ParseError,
+    ProtocolError,
+)
 
 if TYPE_CHECKING:
     from msgspec import Raw
@@ -203,11 +209,12 @@ class ProtocolState(Generic[W]):
         id = frame.id
         if id is UNSET or id is None or id not in self._waiters:
             # A response gets no response: two confused peers would exchange errors for ever.
-            error = InvalidRequest(f"an answer to no open request: id {id!r}")
-            return MessageRejected(error, None, batch)
+            unknown = InvalidRequest(f"an answer to no open request: id {id!r}")
+            return MessageRejected(unknown, None, batch)
         waiter = self._waiters.pop(id)
         if frame.error:
-            return ErrorReceived(waiter, envelope.response_error(frame.error))
+            error = envelope.decode_error(frame.error)
+            return ErrorReceived(waiter, error or InvalidResult(envelope.MALFORMED_ERROR))
         return ResponseReceived(waiter, frame.result)
 
     def _no_response_event(self, error: NoResponse, batch: Batch | None) -> Event:

@@ -11,14 +11,21 @@ from msgspec import UNSET, Raw
 
 import mcp_wire
 from mcp_gen.core.error_groups import describe, primary_error
-from mcp_gen.core.errors import InvalidParams, McpError, ToolError, UsageError
+from mcp_gen.core.errors import (
+    InvalidParams,
+    McpError,
+    ProtocolError,
+    RequestTimeout,
+    ToolError,
+    UsageError,
+)
 from mcp_gen.server.content.results import error_result
 from mcp_gen.server.context.context import origin_of
 from mcp_gen.server.functions.suggestions import suggest
 from mcp_gen.server.listing.listing import Listing
 from mcp_gen.server.tools.function_tool import FunctionTool
 from mcp_gen.server.tools.tool import InvalidArguments, ServerTool, validate_ui
-from mcp_gen.session.messages.channel import is_bad_answer, is_disconnect
+from mcp_gen.session.messages.channel import is_disconnect
 from mcp_wire import Wire
 
 if TYPE_CHECKING:
@@ -176,8 +183,8 @@ class ToolRegistry:
                 raise primary from None  # unwrapped from a group
             if is_disconnect(error):
                 _log.debug("tool %s: %s", tool.name, primary)
-            elif is_bad_answer(primary):
-                # No traceback: a client must not be able to fill the log.
+            elif isinstance(primary, ProtocolError | RequestTimeout):
+                # The client has answered wrongly or not: it must not fill the log with tracebacks.
                 _log.warning("tool %s: %s", tool.name, primary)
             else:
                 _log.exception("tool %s failed", tool.name)

@@ -10,7 +10,7 @@ from msgspec import UNSET, Struct
 
 from mcp_gen.core import envelope
 from mcp_gen.core.error_groups import flatten
-from mcp_gen.core.errors import ProtocolError, RequestTimeout, SessionLost, TransportError
+from mcp_gen.core.errors import SessionLost, TransportError
 from mcp_gen.core.transport import sse
 
 if TYPE_CHECKING:
@@ -30,7 +30,6 @@ __all__ = [
     "ClientDisconnected",
     "NullChannel",
     "ResponseChannel",
-    "is_bad_answer",
     "is_disconnect",
 ]
 
@@ -106,11 +105,6 @@ class ClientDisconnected(SessionLost):
 
     A client may do so at any time: this is not logged as a failure.
     """
-
-
-def is_bad_answer(error: BaseException) -> bool:
-    """Return True if the error is a wrong or missing answer of the client to a request."""
-    return isinstance(error, ProtocolError | RequestTimeout)
 
 
 def is_disconnect(error: BaseException) -> bool:

@@ -88,7 +88,7 @@ ROWS = {
         says(b'{"jsonrpc":"2.0","id":ID}'), ProtocolError, "expected `method`, `result` or `error`"
     ),
     "answers with an error that is none": Row(
-        says(b'{"jsonrpc":"2.0","id":ID,"error":"no"}'), ProtocolError, "without a code"
+        says(b'{"jsonrpc":"2.0","id":ID,"error":"no"}'), InvalidResult, "without a code"
     ),
     "answers with another version of JSON-RPC": Row(
         says(b'{"jsonrpc":"1.0","id":ID,"result":{}}'), ProtocolError, "no JSON-RPC message"
