@@ -96,6 +96,22 @@ async def test_an_app_that_breaks_http_is_found(
     assert (kind, what) in {(one.kind, one.what) for one in found}
 
 
+def nobody(scope: Scope) -> str | None:
+    """Return no principal: every session is everybody's."""
+    return None
+
+
+async def test_a_session_that_anybody_may_use_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(http, "_principal", nobody)
+    start = REVISIONS.index(HANDSHAKE) * BLOCK
+    block = Block(7, "http", tuple(range(start, start + 4 * BLOCK)))
+    complaints = Complaints()
+    with complaints.installed():
+        async with make("http") as surface:
+            found = await run_block(surface, block, complaints)
+    assert any(one.what.endswith("in a session of someone else") for one in found)
+
+
 async def test_a_client_that_raises_what_it_does_not_document_is_found(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:

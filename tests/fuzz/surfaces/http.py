@@ -18,11 +18,15 @@ from tests.fuzz.surfaces.duplex import Line, opening
 from tests.fuzz.surfaces.exchange import USER, Exchange
 from tests.fuzz.surfaces.surface import ANSWER_S, kb_of
 from tests.fuzz.target import make_server
+from tests.support.frames import Speaker
 
 __all__ = ["Http", "WebLine", "make_app"]
 
 SSE_PATH = "/sse"
 MAX_BODY_BYTES = 200_000
+VERSION = b"mcp-protocol-version"
+_DECIDING = (b"mcp-session-id", VERSION, USER)
+"""Headers that decide whose session a request is in."""
 
 
 def _principal(scope: Scope) -> str | None:
@@ -36,6 +40,7 @@ class WebLine(Line):
     def __init__(self, revision: str, exchange: Callable[..., Any]) -> None:
         super().__init__(revision, self._post)
         self._exchange = exchange
+        self._foreign = b""
         self._place = Place()
         self._open_exchanges: dict[Exchange, tuple[Reading | None, int | None]] = {}
         self._stream: Exchange | None = None
@@ -67,9 +72,18 @@ class WebLine(Line):
         """Id of the session; empty without one."""
         return self._place.session[0][1] if self._place.session else b""
 
-    def knows(self, *sessions: bytes) -> None:
-        """Take the ids of other sessions."""
-        self._place.other_sessions = sessions
+    def knows(self, foreign: bytes) -> None:
+        """Take the id of a session that belongs to someone else; empty if there is none."""
+        self._foreign = foreign
+        self._place.other_sessions = (b"ended", b"", *([foreign] * 3 if foreign else []))
+
+    def _is_in_foreign_session(self, request: HttpRequest) -> bool:
+        """Return True if a request names a session of someone else, and no other."""
+        profile = self.speaker.profile
+        named = {(name, value) for name, value in request.headers if name in _DECIDING}
+        versions = {(VERSION, profile.revision.encode())}
+        key = str(profile.session_header).lower().encode()
+        return bool(self._foreign) and named - versions == {(key, self._foreign)}
 
     async def _open_stream(self) -> None:
         lines = [(b"host", b"127.0.0.1"), (b"accept", b"text/event-stream")]
@@ -132,6 +146,8 @@ class WebLine(Line):
             self._findings.add("wrong", fault, index)
         if status >= 500 and status != 501:
             self._findings.add("internal", f"HTTP status {status}", index)
+        if 200 <= status < 300 and self._is_in_foreign_session(request):
+            self._findings.add("wrong", f"{status} in a session of someone else", index)
         values = [value for _, value in request.headers]
         is_own = request.method == "DELETE" and self.session_id in values
         if is_own and self.session_id and status < 300:
@@ -193,6 +209,21 @@ def make_app(server: Server) -> AsgiApp:
     )
 
 
+async def foreign_session(revision: str, app: Any) -> bytes:
+    """Open a session of another user, and return its id; empty at revisions without sessions."""
+    speaker = Speaker(revision)
+    name = speaker.profile.session_header
+    if name is None or speaker.profile.http_transport != "streamable":
+        return b""
+    message = speaker.initialize(0)
+    lines = [*plain(speaker.profile, Place(), message), (USER, b"owner")]
+    heard: list[bytes] = []
+    request = HttpRequest("POST", "/mcp", b"", lines, [message])
+    exchange = Exchange(app, request, lambda _, data: heard.append(data))
+    await asyncio.wait([exchange.task], timeout=ANSWER_S)
+    return exchange.headers.get(name.lower().encode(), b"")
+
+
 class Http:
     """The app; each block is a session with it."""
 
@@ -200,7 +231,8 @@ class Http:
         self._server = server or make_server()
         self.app: Any = make_app(self._server)
         """The app; tests replace it."""
-        self._others: dict[str, WebLine] = {}
+        self._foreign: dict[str, bytes] = {}
+        """Ids of sessions of someone else, by revision."""
 
     async def __aenter__(self) -> Http:
         return self
@@ -214,8 +246,9 @@ class Http:
 
     async def run(self, block: Block, findings: Findings) -> None:
         line = WebLine(block.revision, partial(Exchange, self.app))
-        other = self._others.get(block.revision)
-        line.knows(*((other.session_id,) if other else ()), b"ended", b"")
+        if block.revision not in self._foreign:
+            self._foreign[block.revision] = await foreign_session(block.revision, self.app)
+        line.knows(self._foreign[block.revision])
         try:
             await line.talk(block, findings, lambda: asyncio.sleep(0))
         finally:

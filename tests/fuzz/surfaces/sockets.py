@@ -180,7 +180,7 @@ class Sockets:
     async def run(self, block: Block, findings: Findings) -> None:
         port = self._ports[block.indexes[0] // 250 % len(self._ports)]
         line = WebLine(block.revision, partial(SocketExchange, port))
-        line.knows(b"ended", b"")
+        line.knows(b"")
         try:
             await line.talk(block, findings, lambda: asyncio.sleep(0))
         finally:
