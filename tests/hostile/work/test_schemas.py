@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import socket
+import subprocess
+import sys
 import time
 from collections.abc import AsyncGenerator, Awaitable
 from contextlib import asynccontextmanager
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -202,6 +205,28 @@ async def test_a_client_checks_the_answers_to_a_hostile_form(name: str) -> None:
     async with bystander(), asyncio.timeout(WAIT_S):
         answered = await answers.elicit(session, asked)
     assert answered.content == given
+
+
+# --- the worker ---
+
+UNGUARDED = """
+import asyncio
+from pathlib import Path
+from mcp_gen.schemas.process import WORKER
+from mcp_gen.schemas.schema import JsonSchema
+
+with Path(__file__).with_suffix(".log").open("a") as log:
+    log.write(__name__)
+asyncio.run(WORKER.check(JsonSchema({"type": "integer"}), 1, 10))
+"""
+
+
+def test_the_worker_does_not_import_the_main_program(tmp_path: Path) -> None:
+    # Without the usual guard, as scripts of users are.
+    program = tmp_path / "program.py"
+    program.write_text(UNGUARDED, "utf-8")
+    subprocess.run([sys.executable, str(program)], timeout=WAIT_S, check=True)
+    assert program.with_suffix(".log").read_text("utf-8") == "__main__"
 
 
 # --- other documents ---
