@@ -12,6 +12,7 @@ import pytest
 from mcp_gen import Client, Context, McpError, PeerLimits, Server, Tasks
 from mcp_gen.client.callbacks.own_tasks import MAX_TTL_S
 from mcp_gen.core.envelope import MAX_ERROR_LENGTH
+from mcp_gen.core.errors import InvalidRequest
 from mcp_gen.core.peer_values import MAX_S, SHOWN, is_finite_number, seconds_within, shortened
 from mcp_gen.server.tasks.options import CreationRates
 from tests.server.mounting.gateway import until
@@ -343,3 +344,15 @@ def test_the_rates_of_many_owners_are_not_kept_for_ever(monkeypatch: pytest.Monk
     for number in range(1000):
         rates.check(f"owner {number}")
     assert len(rates._owners) <= 10
+
+
+def test_clients_without_a_principal_create_as_many_tasks_as_several_clients() -> None:
+    rates = CreationRates(2.0, 3)
+    for _ in range(2):
+        rates.check("a session")
+    with pytest.raises(InvalidRequest):
+        rates.check("a session")
+    for _ in range(6):
+        rates.check(None)
+    with pytest.raises(InvalidRequest):
+        rates.check(None)
