@@ -378,6 +378,7 @@ async def test_a_session_whose_time_is_over_is_not_gone_on_with() -> None:
         )
         other.session = client.session
         assert (await other.ask(client.speaker.call(1, "who"))).status == 404
+        assert store.kept == {}
 
 
 async def test_a_revision_that_is_not_offered_there_is_not_gone_on_with() -> None:
