@@ -28,6 +28,7 @@ from mcp_gen import (
 )
 from mcp_gen.client.session.session import ClientSession
 from mcp_gen.core.errors import InvalidResult
+from mcp_gen.transports.http_client.endpoint import HttpEndpoint
 from mcp_gen.transports.http_client.legacy_sse import LegacySseTransport
 from mcp_gen.transports.http_client.transport import HttpTransport
 from tests.client.scripted import opening
@@ -355,6 +356,22 @@ async def test_a_redirect_within_an_origin_is_followed_and_remembered(status: in
         for _ in range(2):
             assert (await session.call_tool("t")).content[0].text == "/other/"
         assert [one.path for one in web.asked("tools/call")] == ["/mcp", "/other/", "/other/"]
+
+
+async def test_a_redirect_of_another_url_is_followed_and_not_remembered() -> None:
+    async def moved(got: Got, line: Line) -> None:
+        if got.path == "/old":
+            await line.answer(307, location="/new")
+        else:
+            await line.answer(202)
+
+    async with scripted_web(moved) as web:
+        endpoint = HttpEndpoint(web.url)
+        for url in (f"{web.origin}/old", None):
+            response = await endpoint.send("POST", [], b"{}", url)
+            await response.aclose()
+        await endpoint.aclose()
+        assert [one.path for one in web.got] == ["/old", "/new", "/mcp"]
 
 
 @pytest.mark.parametrize("status", [301, 302, 303, 307, 308])
