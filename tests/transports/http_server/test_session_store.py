@@ -413,6 +413,11 @@ async def test_without_a_store_sessions_end_with_their_process() -> None:
         assert (await client.ask(client.speaker.call(1, "who"))).status == 404
 
 
+def test_a_session_that_a_program_has_stored_has_moved_nowhere() -> None:
+    stored = StoredSession(id="a", client=msgspec.Raw(b"{}"), revision=HANDSHAKE, began_at=0)
+    assert stored.moves == 0
+
+
 async def test_the_memory_forgets_the_oldest() -> None:
     store = MemorySessionStore(max_sessions=2)
     for name in "abc":
