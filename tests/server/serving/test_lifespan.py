@@ -260,6 +260,17 @@ async def test_the_first_http_request_enters_it_and_aclose_leaves_it(revision: s
     assert life.said == ["enter life", "leave"]
 
 
+async def test_an_app_that_is_closed_twice_can_be_used_again() -> None:
+    life = Life()
+    app = life.server.asgi()
+    await call(app, Speaker(HANDSHAKE))
+    await app.aclose()
+    await app.aclose()
+    await call(app, Speaker(HANDSHAKE))
+    await app.aclose()
+    assert life.said == ["enter life", "leave"] * 2
+
+
 @each_lifecycle
 async def test_what_an_app_holds_is_not_left_with_another_client(revision: str) -> None:
     life, outer = Life(), Server("outer")
