@@ -418,6 +418,14 @@ def test_a_session_that_a_program_has_stored_has_moved_nowhere() -> None:
     assert stored.moves == 0
 
 
+async def test_a_stored_session_tells_how_many_processes_have_gone_on_with_it() -> None:
+    store = Elsewhere()
+    async with moved(HANDSHAKE, session_store=store) as (client, _):
+        await client.ask(client.speaker.request("m", "logging/setLevel", {"level": "info"}))
+        moves = [one.moves for one in store.saved]
+    assert (moves[0], moves[-1]) == (0, 1)
+
+
 async def test_the_memory_forgets_the_oldest() -> None:
     store = MemorySessionStore(max_sessions=2)
     for name in "abc":
