@@ -301,6 +301,16 @@ async def test_only_what_may_be_otherwise_another_time_is_tried_again(
     assert len([one for one in told.events if one.kind == "reconnecting"]) == tried - 1
 
 
+async def test_a_failure_that_is_none_of_a_connection_is_logged(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    wire = Wire(None)
+    wire.refusal = ZeroDivisionError()
+    async with managing({"bad": wire}) as (_, told):
+        await told.next("connect_failed")
+    assert "bad: connecting failed in a way it should not" in caplog.text
+
+
 async def test_a_command_that_cannot_be_started_is_not_tried_again(tmp_path: Path) -> None:
     missing = ServerConfig(command=str(tmp_path / "missing"))
     async with managing({"bad": missing}) as (manager, told):
