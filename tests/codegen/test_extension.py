@@ -87,6 +87,16 @@ def test_everything_of_an_extension_is_documented() -> None:
     assert tasks.docs.undocumented([tasks.own]) == []
 
 
+def test_a_type_whose_page_is_not_known_names_no_page(tmp_path: Path) -> None:
+    folder = shutil.copytree(TASKS, tmp_path / "tasks")
+    facts = (folder / "facts.toml").read_text()
+    assert 'page  = "tasks.md#task-polling"' in facts
+    (folder / "facts.toml").write_text(facts.replace('page  = "tasks.md#task-polling"\n', ""))
+    overlay = Overlay(REPOSITORY / "schema" / "overlay.toml")
+    pages = read_extension(folder, REPOSITORY, overlay, "schema.json").own.pages
+    assert (pages["Task"], pages["GetTaskResult"]) == ("tasks.md#tasks", "")
+
+
 def test_out_must_be_given(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["--root", str(REPOSITORY), "--extension", str(PARCELS)]) == 1
     assert "--out" in capsys.readouterr().err

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from codegen.__main__ import generate, main
-from codegen.errors import printable
+from codegen.errors import Stops, printable
 from tests.codegen.tiny import (
     CAPABILITY,
     FACTS,
@@ -579,3 +579,10 @@ def test_a_folder_without_schemas_stops(tmp_path: Path) -> None:
     assert message == (
         f"no schema under {tmp_path / 'schema'}: run `nox -s schema -- REVISION` first"
     )
+
+
+def test_an_error_that_is_no_stop_is_not_collected() -> None:
+    stops = Stops()
+    with pytest.raises(ZeroDivisionError), stops.collected():
+        raise ZeroDivisionError
+    assert list(stops) == []

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from codegen.emit.python_text import sections
 
 
@@ -17,3 +19,12 @@ def test_an_entry_of_a_section_has_a_name_or_only_a_meaning() -> None:
         "        The weather.\n"
         '    """'
     )
+
+
+@pytest.mark.parametrize(
+    ("length", "expected"),
+    [(88, "    Source: {}\n"), (89, "    Source:\n    {}\n")],
+)
+def test_a_source_stays_in_one_piece(length: int, expected: str) -> None:
+    source = "https://".ljust(length, "x")
+    assert sections("Do.", [], source, 4) == f'"""Do.\n\n{expected.format(source)}    """'

@@ -326,8 +326,14 @@ async def test_the_result_is_described_as_the_prompt_is(revision: str) -> None:
     assert answer["result"]["description"] == "One."
 
 
+class TextContent:
+    """Class of a program, which has the name of one of ours."""
+
+
 @every_revision
-@pytest.mark.parametrize("returned", [None, 5, [None], {"role": "user"}], ids=str)
+@pytest.mark.parametrize(
+    "returned", [None, 5, [None], {"role": "user"}, TextContent()], ids=lambda one: repr(one)[:20]
+)
 async def test_what_becomes_no_message_is_an_internal_error(
     revision: str, returned: Any, caplog: pytest.LogCaptureFixture
 ) -> None:

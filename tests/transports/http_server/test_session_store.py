@@ -378,6 +378,7 @@ async def test_a_session_whose_time_is_over_is_not_gone_on_with() -> None:
         )
         other.session = client.session
         assert (await other.ask(client.speaker.call(1, "who"))).status == 404
+        assert store.kept == {}
 
 
 async def test_a_revision_that_is_not_offered_there_is_not_gone_on_with() -> None:
@@ -410,6 +411,19 @@ async def test_without_a_store_sessions_end_with_their_process() -> None:
     async with surfing(app, HANDSHAKE) as client:
         await app.aclose()
         assert (await client.ask(client.speaker.call(1, "who"))).status == 404
+
+
+def test_a_session_that_a_program_has_stored_has_moved_nowhere() -> None:
+    stored = StoredSession(id="a", client=msgspec.Raw(b"{}"), revision=HANDSHAKE, began_at=0)
+    assert stored.moves == 0
+
+
+async def test_a_stored_session_tells_how_many_processes_have_gone_on_with_it() -> None:
+    store = Elsewhere()
+    async with moved(HANDSHAKE, session_store=store) as (client, _):
+        await client.ask(client.speaker.request("m", "logging/setLevel", {"level": "info"}))
+        moves = [one.moves for one in store.saved]
+    assert (moves[0], moves[-1]) == (0, 1)
 
 
 async def test_the_memory_forgets_the_oldest() -> None:
