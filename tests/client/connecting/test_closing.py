@@ -18,6 +18,7 @@ from mcp_gen.transports.command import CommandTransport
 from mcp_gen.transports.memory import memory_pair
 from tests.client.scripted import CannedServer
 from tests.support.frames import HANDSHAKE, every_revision
+from tests.support.processes.living import lives
 
 WAIT_S = 10.0
 QUICKSTART = Path(__file__).parents[3] / "examples/quickstart_server.py"
@@ -33,14 +34,6 @@ class Serving:
     async def serve(self, transport: Duplex) -> None:
         await self._server.serve(transport)
         self.ended = True
-
-
-def lives(process_id: int) -> bool:
-    try:
-        os.kill(process_id, 0)
-    except ProcessLookupError:
-        return False
-    return True
 
 
 @every_revision
