@@ -105,6 +105,33 @@ async def test_after_the_last_client_the_next_enters_it_anew() -> None:
     assert life.said == ["enter life", "leave"] * 2
 
 
+async def test_a_client_that_comes_while_it_is_left_waits_for_the_next() -> None:
+    said: list[str] = []
+    leaving, goes_on = asyncio.Event(), asyncio.Event()
+
+    @asynccontextmanager
+    async def slow(server: Server) -> AsyncIterator[str]:
+        said.append("enter")
+        yield "the database"
+        leaving.set()
+        await goes_on.wait()
+        said.append("leave")
+
+    server = Server("slow", lifespan=slow)
+    offer_value(server)
+    ours, theirs = memory_pair()
+    first = asyncio.create_task(server.serve(theirs))
+    await ours.aclose()
+    await asyncio.wait_for(leaving.wait(), WAIT_S)
+    second = asyncio.create_task(value(server, HANDSHAKE))
+    for _ in range(10):
+        await asyncio.sleep(0)
+    goes_on.set()
+    assert await asyncio.wait_for(second, WAIT_S) == "the database"
+    await asyncio.wait_for(first, WAIT_S)
+    assert said == ["enter", "leave"] * 2
+
+
 async def test_a_lifespan_that_does_not_start_is_one_error_that_names_the_cause() -> None:
     life = Life()
     life.fails = ConnectionRefusedError("no database")
