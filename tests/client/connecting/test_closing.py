@@ -123,6 +123,15 @@ async def test_closing_one_session_leaves_the_others_open() -> None:
             await one.list_tools()
 
 
+@every_revision
+async def test_a_client_that_was_closed_pings_nobody(revision: str) -> None:
+    before = asyncio.all_tasks()
+    async with Client("test", keep_alive_s=3600) as client:
+        await client.connect(Server("pinged"), revision=revision)
+        assert len(asyncio.all_tasks() - before) > 1
+    assert asyncio.all_tasks() == before
+
+
 async def test_closing_a_client_twice_does_nothing() -> None:
     async with Client("test") as client:
         await client.connect(Server("server"))
