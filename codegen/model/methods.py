@@ -214,7 +214,7 @@ _DECLARED_IN: Mapping[ir.Direction, tuple[str, ...]] = {
     "embedded": ("ClientCapabilities",),
     "both": ("ServerCapabilities", "ClientCapabilities"),
 }
-"""Where the peer that answers a request declares its capabilities."""
+"""Types of the capabilities of whoever answers a request."""
 
 
 def _capability(messages: Messages, name: str, wire: str, direction: ir.Direction) -> str:
