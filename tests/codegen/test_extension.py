@@ -14,7 +14,7 @@ import pytest
 
 from codegen.__main__ import main
 from codegen.errors import CodegenError
-from codegen.extensions.read import read_extension
+from codegen.extensions.read import Extension, read_extension
 from codegen.model.overlay import Overlay
 from tests.codegen.tiny import const, ref, struct
 
@@ -80,9 +80,17 @@ def test_the_tasks_extension_says_what_it_adds() -> None:
     assert EXTENSION.names["notifications/tasks"] == "task_status"
 
 
-def test_everything_of_an_extension_is_documented() -> None:
+def read_here(folder: Path) -> Extension:
     overlay = Overlay(REPOSITORY / "schema" / "overlay.toml")
-    tasks = read_extension(TASKS, REPOSITORY, overlay, "schema.json")
+    return read_extension(folder, REPOSITORY, overlay, "schema.json")
+
+
+def test_the_param_that_a_header_repeats_is_read_of_the_requests_that_have_one() -> None:
+    assert read_here(PARCELS).name_params == {"parcels/track": "parcelId"}
+
+
+def test_everything_of_an_extension_is_documented() -> None:
+    tasks = read_here(TASKS)
     assert tasks.docs
     assert tasks.docs.undocumented([tasks.own]) == []
 

@@ -301,14 +301,22 @@ async def test_only_what_may_be_otherwise_another_time_is_tried_again(
     assert len([one for one in told.events if one.kind == "reconnecting"]) == tried - 1
 
 
-async def test_a_failure_that_is_none_of_a_connection_is_logged(
-    caplog: pytest.LogCaptureFixture,
+@pytest.mark.parametrize(
+    ("error", "logged"),
+    [(ZeroDivisionError(), ["bad: connecting failed in a way it should not"]), (REFUSED, [])],
+    ids=repr,
+)
+async def test_an_error_that_is_none_of_connecting_is_logged_with_its_place(
+    error: Exception, logged: list[str], caplog: pytest.LogCaptureFixture
 ) -> None:
     wire = Wire(None)
-    wire.refusal = ZeroDivisionError()
-    async with managing({"bad": wire}) as (_, told):
+    wire.refusal = error
+    async with managing({"bad": wire}, reconnect=None) as (manager, told):
         await told.next("connect_failed")
-    assert "bad: connecting failed in a way it should not" in caplog.text
+        assert manager.servers()["bad"].error is error
+    said = [one for one in caplog.records if one.levelname == "ERROR"]
+    assert [one.message for one in said] == logged
+    assert [one.exc_info[1] for one in said if one.exc_info] == [error] * len(logged)
 
 
 async def test_a_command_that_cannot_be_started_is_not_tried_again(tmp_path: Path) -> None:

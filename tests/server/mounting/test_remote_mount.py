@@ -119,6 +119,19 @@ async def test_progress_and_log_messages_reach_the_client_before_the_answer(
     assert told[1][1]["data"] == {"city": "Oslo"}
 
 
+@every_revision
+async def test_a_remote_server_logs_from_the_level_on_that_the_client_has_set(
+    revision: str,
+) -> None:
+    async with (
+        gateway(weather(), PER_REQUEST) as server,
+        talk(lambda: server, revision, log_level="info") as client,
+    ):
+        asked = client.begin("tools/call", {"name": "far_forecast", "arguments": {"city": "Oslo"}})
+        await asked.result()
+    assert [one["params"]["data"] for one in asked.notices] == [{"city": "Oslo"}]
+
+
 @at_two
 async def test_a_call_that_is_cancelled_is_cancelled_at_the_remote_server(
     revision: str, inside: str

@@ -466,3 +466,12 @@ def test_a_handler_goes_with_a_description() -> None:
     add: Any = Server("prompts").add_prompt
     with pytest.raises(UsageError, match="a function needs none"):
         add(lambda: "", lambda ctx, arguments: "")
+
+
+async def test_a_class_of_the_program_with_the_name_of_a_content_block_is_none(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    mine = type("TextContent", (), {"text": "hi"})()
+    answer = await got(with_prompt(lambda: mine, name="p"), mcp_wire.LATEST)
+    assert answer["error"] == {"code": -32603, "message": "internal error"}
+    assert "TextContent: expected a text, a content block" in caplog.text

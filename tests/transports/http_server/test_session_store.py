@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import time
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from typing import Any
@@ -91,6 +92,18 @@ async def test_another_process_goes_on_with_a_session(revision: str) -> None:
     async with moved(revision) as (client, _):
         reply = await client.ask(client.speaker.call(1, "who"))
     assert text(reply) == f"raw at {revision}"
+
+
+@with_sessions
+async def test_a_store_has_when_a_session_began_and_how_often_it_has_moved(revision: str) -> None:
+    store, began_s = Elsewhere(), time.time()
+    async with moved(revision, session_store=store) as (client, _):
+        before = len(store.saved)
+        await client.ask(client.speaker.request("l", "logging/setLevel", {"level": "info"}))
+    assert [one.moves for one in store.saved] == [0] * before + [1] * (len(store.saved) - before)
+    assert 0 < before < len(store.saved)
+    # Two clocks are compared, so nearly.
+    assert [one for one in store.saved if abs(one.began_at - began_s) > WAIT_S] == []
 
 
 @with_sessions
