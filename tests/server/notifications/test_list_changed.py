@@ -226,6 +226,8 @@ async def test_being_ready_twice_is_told_nothing_twice(revision: str) -> None:
     async with talking(server, revision, opened=False) as client:
         await client.ask(client.speaker.initialize(0))
         server.notify.tool_list_changed()
+        # Changes are sent in the next turn of the loop.
+        await asyncio.sleep(0)
         client.send(client.speaker.initialized, client.speaker.initialized)
         assert await heard(client) == [TOOLS]
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import time
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from typing import Any
@@ -416,6 +417,13 @@ async def test_without_a_store_sessions_end_with_their_process() -> None:
 def test_a_session_that_a_program_has_stored_has_moved_nowhere() -> None:
     stored = StoredSession(id="a", client=msgspec.Raw(b"{}"), revision=HANDSHAKE, began_at=0)
     assert stored.moves == 0
+
+
+async def test_a_stored_session_tells_when_it_began() -> None:
+    store, before = Elsewhere(), time.time()
+    async with surfing(a_server().asgi(session_store=store), HANDSHAKE):
+        (began_at,) = {round(one.began_at) for one in store.saved}
+    assert round(before) <= began_at <= round(time.time())
 
 
 async def test_a_stored_session_tells_how_many_processes_have_gone_on_with_it() -> None:
