@@ -291,7 +291,7 @@ async def test_a_server_that_is_not_there_yet_is_tried_again() -> None:
     ],
 )
 async def test_only_what_may_be_otherwise_another_time_is_tried_again(
-    error: Exception, tried: int
+    error: Exception, tried: int, caplog: pytest.LogCaptureFixture
 ) -> None:
     wire = Wire(None)
     wire.refusal = error
@@ -299,6 +299,7 @@ async def test_only_what_may_be_otherwise_another_time_is_tried_again(
         await told.next("connect_failed" if tried == 1 else "reconnect_failed")
         assert manager.servers()["bad"].state == "failed"
     assert len([one for one in told.events if one.kind == "reconnecting"]) == tried - 1
+    assert "in a way it should not" not in caplog.text
 
 
 @pytest.mark.parametrize(

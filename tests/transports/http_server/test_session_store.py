@@ -431,6 +431,13 @@ def test_a_session_that_a_program_has_stored_has_moved_nowhere() -> None:
     assert stored.moves == 0
 
 
+async def test_a_stored_session_tells_when_it_began() -> None:
+    store, before = Elsewhere(), time.time()
+    async with surfing(a_server().asgi(session_store=store), HANDSHAKE):
+        (began_at,) = {round(one.began_at) for one in store.saved}
+    assert round(before) <= began_at <= round(time.time())
+
+
 async def test_a_stored_session_tells_how_many_processes_have_gone_on_with_it() -> None:
     store = Elsewhere()
     async with moved(HANDSHAKE, session_store=store) as (client, _):
