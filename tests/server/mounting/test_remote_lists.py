@@ -319,9 +319,9 @@ async def test_a_server_that_is_away_is_asked_less_and_less_often(
         with monkeypatch.context() as patch:
             patch.setattr(mount.relay, "ready", away)
             patch.setattr(remote_notifications, "asyncio", SimpleNamespace(timeout=at_once))
-            started = asyncio.get_running_loop().create_future()
-            started.set_result(None)
-            watching = asyncio.create_task(mount._notifications._watch("weather:///now", started))
+            group = remote_notifications._Group(["weather:///now"], asyncio.get_running_loop())
+            group.started.set_result(None)
+            watching = asyncio.create_task(mount._notifications._run(group, ()))
             await until(lambda: len(waits) == 8)
             watching.cancel()
             await asyncio.wait([watching])
