@@ -157,15 +157,14 @@ class _Reader:
         return merged
 
     def _narrowed(self, model: ir.Revision, names: Collection[str]) -> ir.Revision:
-        sections = (
-            replace(one, structs=tuple(each for each in one.structs if each.name in names))
-            for one in model.sections
-        )
         methods = tuple(one for one in model.methods if one.message in names)
         return replace(
             model,
             module=f"extensions.{self._name}",
-            sections=tuple(one for one in sections if one.structs),
+            sections=tuple(
+                replace(one, structs=tuple(each for each in one.structs if each.name in names))
+                for one in model.sections
+            ),
             scalars=tuple(one for one in model.scalars if one.name in names),
             unions=tuple(one for one in model.unions if one.name in names),
             methods=methods,

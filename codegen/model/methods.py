@@ -123,16 +123,17 @@ def _method(
             "a message without params of a named type",
             "refer to a definition, with a [[patch]] row",
         )
+    direction = messages.stated.get(wire) or _direction(messages, struct.name, kind, senders)
     return ir.Method(
         wire=wire,
         name=snake(stem),
         kind=kind,
-        direction=messages.stated.get(wire) or _direction(messages, struct.name, kind, senders),
+        direction=direction,
         message=struct.name,
         params=params.type.name,
         params_required=params.absent == "refused",
         results=_results(messages, struct, stem, params.type.name) if kind == "request" else (),
-        capability=_capability(messages, struct.name, wire) if kind == "request" else "",
+        capability=_capability(messages, struct.name, wire, direction) if kind == "request" else "",
         deprecated=struct.deprecated,
     )
 
@@ -207,7 +208,16 @@ def _flat(messages: Messages, response: str, type_: ir.Type) -> tuple[str, ...]:
     )
 
 
-def _capability(messages: Messages, name: str, wire: str) -> str:
+_DECLARED_IN: Mapping[ir.Direction, tuple[str, ...]] = {
+    "client_to_server": ("ServerCapabilities",),
+    "server_to_client": ("ClientCapabilities",),
+    "embedded": ("ClientCapabilities",),
+    "both": ("ServerCapabilities", "ClientCapabilities"),
+}
+"""Types of the capabilities of whoever answers a request."""
+
+
+def _capability(messages: Messages, name: str, wire: str, direction: ir.Direction) -> str:
     if wire in messages.stated:
         return ""  # the extension itself is what must be declared
     found = messages.overlay.one("capability", messages.revision, "method", wire)
@@ -225,9 +235,7 @@ def _capability(messages: Messages, name: str, wire: str) -> str:
         )
         return ""
     path = str(found["path"])
-    if path and not any(
-        _declares(messages, owner, path) for owner in ("ServerCapabilities", "ClientCapabilities")
-    ):
+    if path and not any(_declares(messages, owner, path) for owner in _DECLARED_IN[direction]):
         if found.passes_over(messages.revision):
             return ""
         raise messages.stop(name, f"`{wire}`: no capability `{path}`", f"correct {found}")

@@ -70,6 +70,10 @@ MAX_LAST_WORDS = 500
 """Maximum number of characters of a command's stderr in an error message."""
 
 
+MAX_TEXT = 10_000
+"""Characters of a JSON-RPC error's message that its text has: as many as a reader may want."""
+
+
 class McpGenError(Exception):
     """Base class of all errors that this package raises on purpose."""
 
@@ -158,7 +162,11 @@ class McpError(McpGenError):
         self.data = data
 
     def __str__(self) -> str:
-        return f"{self.message} ({self.code})"
+        text = self.message
+        if len(text) > MAX_TEXT:
+            # A peer chooses it; `message` has all of it.
+            text = f"{text[:MAX_TEXT]}... ({len(text)} characters)"
+        return f"{text} ({self.code})"
 
 
 class MissingCapability(McpError):

@@ -36,7 +36,7 @@ class PeerLimits(Struct, frozen=True, kw_only=True):
         UsageError: A limit is below 1.
     """
 
-    max_values: int = 20_000
+    max_values: int = 50_000
     max_listen_uris: int = 1_000
     max_listen_tasks: int = 1_000
     max_listens: int = 100

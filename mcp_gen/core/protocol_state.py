@@ -200,7 +200,7 @@ class ProtocolState(Generic[W]):
             if self.profile is None or not self.profile.allows_batches:
                 where = self.profile.revision if self.profile else "a connection that is not open"
                 raise InvalidRequest(f"expected one message, got an array: {where} has no batches")
-        except ProtocolError as error:
+        except (InvalidRequest, ParseError) as error:
             return [_rejected(error, None)]
         batch.refused = envelope.complexity(data, self._max_response_values or self._max_values)
         events = [self.read(entry, batch) for entry in entries]
@@ -217,7 +217,7 @@ class ProtocolState(Generic[W]):
             return self.refuse(error, batch)
         except NoResponse as error:
             return self._no_response_event(error, batch)
-        except ProtocolError as error:
+        except (InvalidRequest, ParseError) as error:
             return _rejected(error, batch)
         return self.classify(frame, batch)
 
@@ -308,6 +308,6 @@ def duplicate_id_error(id: RequestId) -> InvalidRequest:
     return InvalidRequest("this id belongs to a request that is still open", id)
 
 
-def _rejected(error: ProtocolError, batch: Batch | None) -> MessageRejected:
-    id = error.request_id if isinstance(error, InvalidRequest | ParseError) else None
-    return MessageRejected(error, envelope.failure(id, envelope.error_object(error)), batch)
+def _rejected(error: InvalidRequest | ParseError, batch: Batch | None) -> MessageRejected:
+    answer = envelope.failure(error.request_id, envelope.error_object(error))
+    return MessageRejected(error, answer, batch)

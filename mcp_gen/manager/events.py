@@ -82,7 +82,7 @@ class EventDispatcher:
             except Exception:
                 _log.exception("a listener failed at %s of %s", event.kind, event.server)
                 continue
-            if answer is not None and inspect.isawaitable(answer):
+            if inspect.isawaitable(answer):
                 task = asyncio.ensure_future(_log_errors(answer, event))
                 self._running.add(task)
                 task.add_done_callback(self._running.discard)

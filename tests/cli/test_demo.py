@@ -180,6 +180,10 @@ def test_json_is_all_that_is_printed(tampered: Ran) -> None:
     assert (tampered.stderr, [*tampered.rows]) == ("", [*mcp_wire.REVISIONS])
 
 
+def test_json_is_indented_by_two(tampered: Ran) -> None:
+    assert tampered.stdout == json.dumps(json.loads(tampered.stdout), indent=2) + "\n"
+
+
 def test_json_tells_all_about_a_revision(tampered: Ran) -> None:
     oldest = mcp_wire.REVISIONS[0]
     assert tampered.rows[oldest] == {

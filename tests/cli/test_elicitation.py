@@ -58,7 +58,7 @@ SOME = {"type": "array", "items": {"type": "string", "enum": ["red", "green"]}}
         ({"type": "integer"}, "5", 5),
         ({"type": "number"}, "0.5", 0.5),
         ({"type": "integer", "minimum": 2}, "2", 2),
-        ({"type": "number", "maximum": 2}, "2", 2),
+        ({"type": "number", "maximum": 2}, "2", 2.0),
         ({"type": "boolean"}, "yes", True),
         ({"type": "boolean"}, "N", False),
         (ONE, "red", "red"),
@@ -70,7 +70,8 @@ SOME = {"type": "array", "items": {"type": "string", "enum": ["red", "green"]}}
 )
 async def test_what_is_typed_is_the_answer(field: Any, typed: str, answer: Any) -> None:
     result = await fill(User("y", typed), ["a"], a=field)
-    assert result == ElicitResult(action="accept", content={"a": answer})
+    # 5 and 5.0 are equal, but not the same JSON.
+    assert repr(result) == repr(ElicitResult(action="accept", content={"a": answer}))
 
 
 @pytest.mark.parametrize(

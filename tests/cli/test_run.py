@@ -218,6 +218,16 @@ def test_loading_fails_as_an_error_of_ours(write: Write) -> None:
         load(str(write("none.py", "")))
 
 
+def test_a_module_of_this_folder_is_found_before_others(
+    write: Write, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write("other/stock.py", "")
+    write("stock.py", ONE)
+    monkeypatch.syspath_prepend(tmp_path / "other")
+    monkeypatch.chdir(tmp_path)
+    assert isinstance(load("stock"), Server)
+
+
 # --- running it ---
 
 

@@ -14,7 +14,7 @@ import pytest
 
 from codegen.__main__ import main
 from codegen.errors import CodegenError
-from codegen.extensions.read import read_extension
+from codegen.extensions.read import Extension, read_extension
 from codegen.model.overlay import Overlay
 from tests.codegen.tiny import const, ref, struct
 
@@ -80,11 +80,29 @@ def test_the_tasks_extension_says_what_it_adds() -> None:
     assert EXTENSION.names["notifications/tasks"] == "task_status"
 
 
-def test_everything_of_an_extension_is_documented() -> None:
+def read_here(folder: Path) -> Extension:
     overlay = Overlay(REPOSITORY / "schema" / "overlay.toml")
-    tasks = read_extension(TASKS, REPOSITORY, overlay, "schema.json")
+    return read_extension(folder, REPOSITORY, overlay, "schema.json")
+
+
+def test_the_param_that_a_header_repeats_is_read_of_the_requests_that_have_one() -> None:
+    assert read_here(PARCELS).name_params == {"parcels/track": "parcelId"}
+
+
+def test_everything_of_an_extension_is_documented() -> None:
+    tasks = read_here(TASKS)
     assert tasks.docs
     assert tasks.docs.undocumented([tasks.own]) == []
+
+
+def test_a_type_whose_page_is_not_known_names_no_page(tmp_path: Path) -> None:
+    folder = shutil.copytree(TASKS, tmp_path / "tasks")
+    facts = (folder / "facts.toml").read_text()
+    assert 'page  = "tasks.md#task-polling"' in facts
+    (folder / "facts.toml").write_text(facts.replace('page  = "tasks.md#task-polling"\n', ""))
+    overlay = Overlay(REPOSITORY / "schema" / "overlay.toml")
+    pages = read_extension(folder, REPOSITORY, overlay, "schema.json").own.pages
+    assert (pages["Task"], pages["GetTaskResult"]) == ("tasks.md#tasks", "")
 
 
 def test_out_must_be_given(capsys: pytest.CaptureFixture[str]) -> None:

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from codegen.__main__ import generate, main
-from codegen.errors import printable
+from codegen.errors import Stops, printable
 from tests.codegen.tiny import (
     CAPABILITY,
     FACTS,
@@ -55,6 +55,7 @@ def test_two_messages_that_want_one_name_stop(tmp_path: Path) -> None:
         "ECHORequest": struct(method=const("e/cho"), params=ref("EchoRequestParams")),
         "ECHOResult": struct(text=STRING),
         "ServerRequest": union("ECHORequest"),
+        "ClientCapabilities": struct(echo={"type": "object"}),
     }
     overlay = CAPABILITY + CAPABILITY.replace('method = "echo"', 'method = "e/cho"')
     assert stopped(checkout(tmp_path, definitions, overlay=overlay)) == (
@@ -472,6 +473,7 @@ def test_two_requests_with_one_method_stop(tmp_path: Path) -> None:
         "AgainRequest": struct(method=const("echo"), params=ref("EchoRequestParams")),
         "AgainResult": struct(text=STRING),
         "ServerRequest": union("AgainRequest"),
+        "ClientCapabilities": struct(echo={"type": "object"}),
     }
     message = stopped(checkout(tmp_path, definitions))
     assert message == (
@@ -494,6 +496,15 @@ def test_a_capability_that_nobody_can_declare_stops(tmp_path: Path, path: str) -
     message = stopped(checkout(tmp_path, overlay=overlay))
     assert message == (
         f"2030-01-01: #/$defs/EchoRequest: `echo`: no capability `{path}`; "
+        "correct [[capability]] row 1"
+    )
+
+
+def test_a_capability_that_only_the_sender_can_declare_stops(tmp_path: Path) -> None:
+    there = {"ClientCapabilities": struct(voice={"type": "object"})}
+    overlay = CAPABILITY.replace('path = "echo"', 'path = "voice"')
+    assert stopped(checkout(tmp_path, there, overlay=overlay)) == (
+        "2030-01-01: #/$defs/EchoRequest: `echo`: no capability `voice`; "
         "correct [[capability]] row 1"
     )
 
@@ -579,3 +590,10 @@ def test_a_folder_without_schemas_stops(tmp_path: Path) -> None:
     assert message == (
         f"no schema under {tmp_path / 'schema'}: run `nox -s schema -- REVISION` first"
     )
+
+
+def test_an_error_that_is_no_stop_is_not_collected() -> None:
+    stops = Stops()
+    with pytest.raises(ZeroDivisionError), stops.collected():
+        raise ZeroDivisionError
+    assert list(stops) == []

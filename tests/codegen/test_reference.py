@@ -10,10 +10,11 @@ from pathlib import Path
 import pytest
 
 from codegen.__main__ import main, read
+from codegen.emit.reference import reference
 from codegen.model import ir
-from codegen.model.docs import documented_types
+from codegen.model.docs import NO_DOCS, documented_types
 from codegen.model.overlay import Overlay
-from tests.codegen.tiny import STRING, checkout, ref, struct, union
+from tests.codegen.tiny import CAPABILITY, REVISION, STRING, checkout, ref, struct, union
 from tests.support.checks.failures import failures
 
 REPOSITORY = Path(__file__).parents[2]
@@ -300,3 +301,12 @@ def test_a_union_that_is_new_has_a_page_with_its_arms(tmp_path: Path) -> None:
         ["[`Circle`](Circle.md)", '`r` is there and `kind` is `"round"`', "yes"],
         ["[`Square`](Square.md)", "otherwise", "yes"],
     ]
+
+
+def test_a_type_that_keeps_other_keys_says_so_and_no_other_does(tmp_path: Path) -> None:
+    row = '[[extra]]\nnames = ["Box"]\nreason = "a test"\n'
+    schemas = checkout(tmp_path, {"Box": struct(a=STRING)}, overlay=CAPABILITY + row) / "schema"
+    overlay = Overlay(schemas / "overlay.toml")
+    made = reference([read(schemas / REVISION, overlay)], overlay, NO_DOCS)
+    line = "Other keys are kept: `extra` has them, and `with_extra` adds them."
+    assert [path.stem for path in sorted(made) if line in made[path].splitlines()] == ["Box"]

@@ -222,6 +222,16 @@ def test_a_titled_choice_becomes_an_enum_with_names() -> None:
     )
 
 
+@pytest.mark.parametrize(("default", "lost"), [(None, []), ("1", ["default"])])
+def test_a_default_of_a_choice_is_lost_if_there_is_one(
+    default: str | None, lost: list[str]
+) -> None:
+    choice = e.UntitledSingleSelectEnumSchema(enum=["1"], default=default)
+    losses = project(form(size=choice), "2025-06-18").losses
+    at = "$.requestedSchema.properties.size"
+    assert [loss.path for loss in losses] == [f"{at}.{name}" for name in lost]
+
+
 def test_a_choice_of_several_is_refused_with_the_field_that_asks_for_it() -> None:
     several = e.UntitledMultiSelectEnumSchema(items=e.UntitledEnumItems(type="string", enum=["1"]))
     with pytest.raises(ProjectionError, match=r"at `\$\.requestedSchema\.properties\.sizes`"):

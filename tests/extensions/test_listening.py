@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from mcp_gen import Client, McpError, Server, UsageError
+from mcp_gen.server.notifications.topics import extension_topics_of
 from tests.extensions.invented import parcels
 from tests.extensions.shop import EXTENSION, Heard, Shop, client_of, entered, shop
 from tests.support.frames import HANDSHAKE, PER_REQUEST, encoded
@@ -23,6 +24,16 @@ async def test_a_client_that_has_not_declared_it_is_refused() -> None:
             "error"
         ]
     assert error["code"] == -32021
+
+
+def test_texts_and_numbers_of_the_filter_are_topics_and_nothing_else() -> None:
+    agreed = {"a": "x", "b": True, "c": False, "d": None, "e": ["y", 1, {"z": 1}, "y"]}
+    assert [tuple(one) for one in extension_topics_of(agreed)] == [
+        ("a", "x"),
+        ("b", True),
+        ("e", "y"),
+        ("e", 1),
+    ]
 
 
 async def test_a_server_without_it_agrees_to_nothing_of_it() -> None:

@@ -423,6 +423,21 @@ def test_a_manager_that_has_not_begun_has_nothing_to_forget() -> None:
     ClientManager({"left": named_server("left")}).forget_resources()
 
 
+async def test_what_a_listener_returns_does_not_matter(caplog: pytest.LogCaptureFixture) -> None:
+    manager = ClientManager({"left": named_server("left")})
+    heard: list[str] = []
+
+    @manager.on_event
+    def hear(event: Any) -> str:
+        heard.append(event.kind)
+        return event.kind
+
+    async with manager:
+        await manager.call_tool("mcp__left__who")
+    assert heard == ["connected"]
+    assert caplog.records == []
+
+
 async def test_what_a_listener_raises_is_logged_and_changes_nothing(
     caplog: pytest.LogCaptureFixture,
 ) -> None:

@@ -237,6 +237,14 @@ def test_a_resource_is_forgotten_with_its_parts() -> None:
     assert kept(cache, ("s", "a://x"), ("s", "a://x/y"), ("s", "a://z")) == [False, False, True]
 
 
+def test_what_was_forgotten_is_counted() -> None:
+    cache, _ = a_cache()
+    assert cache.changes == 0
+    cache.forget("s", "a")
+    cache.forget()
+    assert cache.changes == 2
+
+
 def test_what_was_asked_for_before_something_was_forgotten_is_not_kept() -> None:
     cache, _ = a_cache()
     changes = cache.changes

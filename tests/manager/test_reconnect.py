@@ -8,6 +8,7 @@ from contextlib import AsyncExitStack
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 
 import mcp_wire
@@ -24,12 +25,13 @@ from mcp_gen import (
     SessionLost,
     TransportError,
 )
+from mcp_gen.core import envelope
 from mcp_gen.core.transport.protocols import Duplex
 from mcp_gen.manager import supervisor
 from mcp_gen.session.messages.sender import DEFAULT_TIMEOUT_S
 from mcp_gen.types import ToolAnnotations
 from tests.manager.managed_servers import WAIT_S, Wire, managing, named_server
-from tests.support.frames import every_revision
+from tests.support.frames import ALL, HANDSHAKE, every_revision
 from tests.support.http.loopback import serving
 
 REFUSED = TransportError("nobody is there")
@@ -289,7 +291,7 @@ async def test_a_server_that_is_not_there_yet_is_tried_again() -> None:
     ],
 )
 async def test_only_what_may_be_otherwise_another_time_is_tried_again(
-    error: Exception, tried: int
+    error: Exception, tried: int, caplog: pytest.LogCaptureFixture
 ) -> None:
     wire = Wire(None)
     wire.refusal = error
@@ -297,6 +299,25 @@ async def test_only_what_may_be_otherwise_another_time_is_tried_again(
         await told.next("connect_failed" if tried == 1 else "reconnect_failed")
         assert manager.servers()["bad"].state == "failed"
     assert len([one for one in told.events if one.kind == "reconnecting"]) == tried - 1
+    assert "in a way it should not" not in caplog.text
+
+
+@pytest.mark.parametrize(
+    ("error", "logged"),
+    [(ZeroDivisionError(), ["bad: connecting failed in a way it should not"]), (REFUSED, [])],
+    ids=repr,
+)
+async def test_an_error_that_is_none_of_connecting_is_logged_with_its_place(
+    error: Exception, logged: list[str], caplog: pytest.LogCaptureFixture
+) -> None:
+    wire = Wire(None)
+    wire.refusal = error
+    async with managing({"bad": wire}, reconnect=None) as (manager, told):
+        await told.next("connect_failed")
+        assert manager.servers()["bad"].error is error
+    said = [one for one in caplog.records if one.levelname == "ERROR"]
+    assert [one.message for one in said] == logged
+    assert [one.exc_info[1] for one in said if one.exc_info] == [error] * len(logged)
 
 
 async def test_a_command_that_cannot_be_started_is_not_tried_again(tmp_path: Path) -> None:
@@ -463,3 +484,77 @@ async def test_an_http_server_that_hung_up_once_keeps_its_session() -> None:
         assert not slow_call.done()
         slow_call.cancel()
         await asyncio.wait([slow_call])
+
+
+@pytest.mark.parametrize(("status", "openings"), [(500, 1), (403, 2), (200, 2)])
+async def test_a_session_whose_ping_is_refused_is_opened_anew_unless_the_server_has_failed(
+    status: int, openings: int
+) -> None:
+    app, refusals = named_server("web").asgi(), [status]
+
+    async def refusing(scope: Any, receive: Any, send: Any) -> None:
+        message = await receive() if scope["type"] == "http" else {}
+        if b'"ping"' in message.get("body", b"") and refusals:
+            id = msgspec.json.decode(message["body"])["id"]
+            error = envelope.failure(id, envelope.ErrorObject(-32603, "no"))
+            # With an error status too, it would be a JSON-RPC error and none of HTTP.
+            body = error if refusals == [200] else b""
+            headers = [(b"content-type", b"application/json")]
+            start = {"type": "http.response.start", "status": refusals.pop(), "headers": headers}
+            await send(start)
+            await send({"type": "http.response.body", "body": body})
+            return
+        messages = [message] if message else []
+
+        async def replayed() -> Any:
+            return messages.pop() if messages else await receive()
+
+        await app(scope, replayed, send)
+
+    async with serving(refusing) as web:
+        config = ServerConfig(url=web.url, revision=HANDSHAKE)
+        async with managing({"web": config}) as (manager, told):
+            await manager.session("web")
+            manager._servers["web"]._break(SessionLost("the stream of one answer ended"))
+            await told.next("reconnected")
+            assert await manager.call_tool("mcp__web__who", returns=str) == "web"
+        assert refusals == []
+        assert len(web.asked("initialize")) == openings
+
+
+async def test_an_older_server_that_hangs_up_on_an_unknown_method_is_connected_to() -> None:
+    (older,) = [one for one in ALL if mcp_wire.profile(one).http_transport == "sse_pair"]
+    app = named_server("web", revisions=(older,)).asgi(legacy_sse_path="/sse")
+    disconnected = asyncio.Event()
+
+    async def hanging_up(scope: Any, receive: Any, send: Any) -> None:
+        if scope.get("method") == "GET":
+            disconnected.clear()
+
+            async def until_disconnected() -> Any:
+                await disconnected.wait()
+                return {"type": "http.disconnect"}
+
+            await app(scope, until_disconnected, send)
+            await send({"type": "http.response.body"})
+            return
+        message = await receive()
+        if b"server/discover" in message.get("body", b""):
+            disconnected.set()
+            await send({"type": "http.response.start", "status": 202, "headers": []})
+            await send({"type": "http.response.body"})
+            return
+        messages = [message]
+
+        async def replayed() -> Any:
+            return messages.pop() if messages else await receive()
+
+        await app(scope, replayed, send)
+
+    async with serving(hanging_up) as web:
+        config = ServerConfig(url=f"{web.origin}/sse", transport="sse")
+        once = Reconnect(limit=0)
+        async with managing({"web": config}, reconnect=once) as (manager, _):
+            assert await manager.call_tool("mcp__web__who", returns=str) == "web"
+            disconnected.set()
+        assert len(web.by("GET")) == 2

@@ -149,7 +149,7 @@ def try_all(
         progress.advance(task)
         by = f" by {outcome.by}" if outcome.by else ""
         line = f"{outcome.status}{by} in {outcome.seconds:.0f} s: {place.id}"
-        console.print(line, markup=False, highlight=False, soft_wrap=True)
+        console.print(line, markup=False, emoji=False, highlight=False, soft_wrap=True)
 
     left = list(reversed(open_))
     running: set[Future[None]] = set()

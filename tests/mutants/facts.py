@@ -62,7 +62,9 @@ def allowed_values(schema: Path) -> dict[str, frozenset[Any]]:
     found: dict[str, set[Any]] = defaultdict(set)
     for path in sorted(schema.glob("*/facts.toml")):
         for name, row in tomllib.loads(path.read_text("utf-8")).get("facts", {}).items():
-            found[name].add(row.get("value"))
+            value = row.get("value")
+            if not isinstance(value, (dict, list)):
+                found[name].add(value)
     return {name: frozenset(values) for name, values in found.items()}
 
 

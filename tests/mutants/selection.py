@@ -15,6 +15,9 @@ from tests.mutants.reach import Reach, TracedTest
 
 __all__ = ["Selector"]
 
+FACT_TABLE = "tests/wire/test_facts.py"
+"""Tests of what the specification says, fact by fact."""
+
 FACT_TESTS = (
     "tests/wire/",
     "tests/server/spec/",
@@ -103,7 +106,7 @@ class Selector:
         every = [one.id for one in self._reach.tests.values() if one.file.startswith(FACT_TESTS)]
         functions = {one.partition("[")[0] for one in direct}
         alike = [test.id for one in functions for test in self._reach.by_function[one]]
-        return [alike, every]
+        return [[one.id for one in self._reach.by_file[FACT_TABLE]], alike, every]
 
     def _sorted(
         self, place: Place, tests: list[TracedTest], direct: set[str], weight: float

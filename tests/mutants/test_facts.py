@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from tests.mutants.facts import allowed_values, facts_changes, overlay_changes
+from tests.mutants.selection import FACT_TABLE
 
 ROOT = Path(__file__).parents[2]
 
@@ -94,3 +95,7 @@ def test_every_change_of_the_overlay_is_toml() -> None:
     found = [one.change for one in overlay_changes(source)]
     assert len(found) > 50
     assert all(tomllib.loads(one.applied(source).decode()) != before for one in found)
+
+
+def test_the_tests_of_the_table_of_facts_are_there() -> None:
+    assert (Path(__file__).parents[2] / FACT_TABLE).exists()

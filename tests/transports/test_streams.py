@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import socket
 import stat
+import weakref
 from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager
 from pathlib import Path
 from typing import Any
 
@@ -382,6 +384,42 @@ async def test_a_lifespan_lasts_as_long_as_the_server_listens() -> None:
             await peer.writer.wait_closed()
         assert said == ["enter"]
     assert said == ["enter", "leave"]
+
+
+async def test_a_connection_that_comes_in_the_last_moment_is_ended_too() -> None:
+    began, go_on = asyncio.Event(), asyncio.Event()
+
+    @asynccontextmanager
+    async def lifespan(server: Server) -> AsyncIterator[None]:
+        began.set()
+        await go_on.wait()
+        yield
+
+    servers = Server.per_connection(lambda: a_server(lifespan=lifespan))
+    listening = AsyncExitStack()
+    listener = await listening.enter_async_context(servers.serve_tcp())
+    async with asyncio.timeout(WAIT_S):
+        peer = Peer(await asyncio.open_connection("127.0.0.1", port_of(listener)))
+        await began.wait()
+        closing = asyncio.create_task(listening.aclose())
+        await asyncio.sleep(0)
+        go_on.set()
+        await closing
+        assert await peer.hung_up_on()
+
+
+async def test_nothing_is_kept_of_a_connection_that_has_ended() -> None:
+    server = a_server()
+    async with server.serve_tcp() as listener:
+        peer = Peer(await asyncio.open_connection("127.0.0.1", port_of(listener)))
+        await peer.ask(OLD.opening[0])
+        (session,) = [weakref.ref(one) for one in server.sessions()]
+        peer.writer.close()
+        await peer.writer.wait_closed()
+        async with asyncio.timeout(WAIT_S):
+            while session() is not None:  # the server notices in its own time
+                await asyncio.sleep(0.001)
+                gc.collect()
 
 
 async def test_only_this_user_may_connect_to_a_unix_socket(tmp_path: Path) -> None:

@@ -77,6 +77,14 @@ def test_what_is_read_otherwise_than_published_is_so_by_a_row(revision: str) -> 
 
 
 @every_revision
+def test_an_unknown_key_is_read_over_by_a_row(revision: str) -> None:
+    tool = {"name": "t", "inputSchema": {"type": "object"}}
+    assert published(kept(revision), "Tool").is_valid({**tool, "example": 1})
+    assert come_back(revision, "Tool", {**tool, "example": 1}) == tool
+    assert kept(revision).deviations.reads("unknown key")
+
+
+@every_revision
 def test_instances_of_all_definitions_are_accepted_refused_and_read_by_a_row(revision: str) -> None:
     found = tally(revision)
     assert found.never_accepted == set()

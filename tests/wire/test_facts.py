@@ -113,6 +113,33 @@ STATUSES = {-32700: 400, -32600: 400, -32601: 404, -32020: 400, -32021: 400, -32
 """HTTP statuses of errors: the revisions before 2026-07-28 state none."""
 
 
+CAPABILITIES: dict[str, dict[str, str | None]] = {
+    # A server declares what it answers.
+    "tools/list": {FIRST: "tools"},
+    "tools/call": {FIRST: "tools"},
+    "prompts/list": {FIRST: "prompts"},
+    "prompts/get": {FIRST: "prompts"},
+    "resources/list": {FIRST: "resources"},
+    "resources/templates/list": {FIRST: "resources"},
+    "resources/read": {FIRST: "resources"},
+    "resources/subscribe": {FIRST: "resources.subscribe", STATELESS: None},
+    "resources/unsubscribe": {FIRST: "resources.subscribe", STATELESS: None},
+    "logging/setLevel": {FIRST: "logging", STATELESS: None},
+    # The first revision has completion, and no capability for it.
+    "completion/complete": {FIRST: None, BATCHES: "completions"},
+    # A client declares what it can be asked for.
+    "sampling/createMessage": {FIRST: "sampling"},
+    "roots/list": {FIRST: "roots"},
+    "elicitation/create": {FIRST: None, HEADERS: "elicitation"},
+    # Both peers may have tasks.
+    "tasks/get": {FIRST: None, TASKS: "tasks", STATELESS: None},
+    "tasks/result": {FIRST: None, TASKS: "tasks", STATELESS: None},
+    "tasks/list": {FIRST: None, TASKS: "tasks.list", STATELESS: None},
+    "tasks/cancel": {FIRST: None, TASKS: "tasks.cancel", STATELESS: None},
+}
+"""Capability that each request needs, from each date at which the specification changes it."""
+
+
 def at(revision: str, history: dict[str, Any]) -> Any:
     """Return the value that holds at a revision: that of the last change until then."""
     return history[max(date for date in history if date <= revision)]
@@ -128,6 +155,16 @@ def test_each_fact_is_what_the_specification_of_its_date_says(revision: str) -> 
 @every_revision
 def test_no_fact_is_without_a_statement_of_the_specification(revision: str) -> None:
     assert kept(revision).facts["facts"].keys() == STATEMENTS.keys()
+
+
+@every_revision
+def test_each_request_needs_the_capability_that_the_specification_of_its_date_says(
+    revision: str,
+) -> None:
+    methods = mcp_wire.profile(revision).methods
+    needed = {name: one.capability for name, one in methods.items() if one.capability}
+    stated = {name: at(revision, history) for name, history in CAPABILITIES.items()}
+    assert needed == {name: path for name, path in stated.items() if path}
 
 
 @every_revision

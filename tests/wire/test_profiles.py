@@ -68,6 +68,11 @@ def test_the_codes_of_json_rpc_are_the_same_at_every_revision(revision: str) -> 
     assert (errors.invalid_params, errors.internal_error) == (-32602, -32603)
 
 
+def test_a_lifecycle_begins_with_initialize_until_each_request_speaks_for_itself() -> None:
+    *earlier, latest = mcp_wire.REVISIONS
+    assert {**dict.fromkeys(earlier, "initialize"), latest: "per_request"} == mcp_wire.LIFECYCLES
+
+
 def test_the_lifecycles_are_those_of_the_profiles() -> None:
     stated = {one: mcp_wire.profile(one).lifecycle for one in mcp_wire.REVISIONS}
     assert stated == mcp_wire.LIFECYCLES

@@ -52,8 +52,6 @@ class InternalCalls:
     _sender: ClientRequestSender
     _as_spoken: Any
     """Generated calls with results of the negotiated revision; created on first use."""
-    _call_starter: ClientRequestSender | None
-    """Sender of tool calls that may become tasks; created on first use."""
 
     def __init__(
         self, session: ClientSessionView, options: SessionOptions, recovery: Recovery
@@ -74,7 +72,7 @@ class InternalCalls:
         self._connection, self._profile, self._results_at = connection, profile, results_at
         self._cache, self._await_task_call = cache, await_task_call
         self._requests = import_module(f"{profile.module}.requests").ToServer
-        self._as_spoken = self._call_starter = None
+        self._as_spoken = None
         self._sender = self._new_sender(results_at)
         return self._sender, self._requests(self._sender)
 
@@ -130,9 +128,7 @@ class InternalCalls:
     ) -> tuple[Any, bool]:
         """Call a tool; return the first answer, and True if it is a task."""
         await self._recovery.reconnect()
-        sender = self._call_starter
-        if sender is None:
-            sender = self._call_starter = self._new_sender(self._results_at, awaits_tasks=False)
+        sender = self._new_sender(self._results_at, awaits_tasks=False)
         result: Any = await self._calls_through(sender).call_tool(
             **fields, meta=meta, timeout_s=timeout_s, progress=progress
         )

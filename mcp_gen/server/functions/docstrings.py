@@ -57,8 +57,7 @@ def _section(lines: list[str], start: int, parameters: dict[str, str]) -> int:
     line = lines[start]
     if re.fullmatch(_GOOGLE, line):
         return _google(lines, start + 1, parameters)
-    underline = lines[start + 1] if start + 1 < len(lines) else ""
-    if re.fullmatch(_NUMPY, line) and re.fullmatch(_UNDERLINE, underline):
+    if re.fullmatch(_NUMPY, line) and _is_underlined(lines, start):
         return _numpy(lines, start + 2, parameters)
     field = re.fullmatch(_FIELD, line)
     if field:
@@ -92,8 +91,11 @@ def _numpy(lines: list[str], start: int, parameters: dict[str, str]) -> int:
 
 
 def _begins_section(lines: list[str], number: int) -> bool:
-    underline = lines[number + 1] if number + 1 < len(lines) else ""
-    return bool(lines[number].strip()) and bool(re.fullmatch(_UNDERLINE, underline))
+    return bool(lines[number].strip()) and _is_underlined(lines, number)
+
+
+def _is_underlined(lines: list[str], number: int) -> bool:
+    return any(re.fullmatch(_UNDERLINE, line) for line in lines[number + 1 : number + 2])
 
 
 def _indented_block(lines: list[str], start: int, indent: int) -> tuple[int, list[str]]:

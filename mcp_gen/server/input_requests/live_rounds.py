@@ -11,7 +11,13 @@ import msgspec
 from msgspec.structs import replace
 
 import mcp_wire
-from mcp_gen.core.errors import InvalidResult, McpError, UrlElicitation, UrlElicitationRequired
+from mcp_gen.core.errors import (
+    InvalidResult,
+    McpError,
+    ProtocolError,
+    UrlElicitation,
+    UrlElicitationRequired,
+)
 from mcp_gen.core.projection.project import restate
 from mcp_gen.server.context.context import (
     origin_of,
@@ -22,6 +28,7 @@ from mcp_gen.server.context.context import (
 from mcp_gen.server.input_requests.capabilities import require_capability, require_url_elicitation
 from mcp_gen.server.input_requests.rounds import InputKind, InputRequest, Rounds, input_requests_in
 from mcp_gen.server.input_requests.validation import check_url_elicitation
+from mcp_gen.session.kernel.errors import ClientMcpError
 from mcp_gen.session.messages.gather import gather_all
 from mcp_gen.session.peer.session import SessionClient, sender_for
 from mcp_wire.latest import ElicitRequestURLParams, InputRequiredResult
@@ -104,6 +111,8 @@ class ServerRequestRounds(Rounds):
                 # As an error of this server it would promise pages that there are not.
                 what = f"the client answered with {error.code}, a server's error"
                 raise InvalidResult(what) from None
+            if error.code == ProtocolError.code:
+                raise ClientMcpError(error.code, error.message, error.data) from None
             raise
         finally:
             self._unanswered.discard(sent)

@@ -127,7 +127,7 @@ class Listing(Generic[T]):
 
     def visible(self, ctx: Context) -> Sequence[T]:
         """Return all items that the client of the request may use, in order."""
-        return [entry.item for entry in self._visible_entries(ctx, self.items.after(0), 0)]
+        return [entry.item for entry in self.shown(ctx)]
 
     def _is_allowed(self, ctx: Context, item: T) -> bool:
         described = self.describe(item)

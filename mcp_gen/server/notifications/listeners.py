@@ -91,7 +91,7 @@ class _Listener:
         """URIs of the resources among the topics."""
         wanted = updated("").wanted
         topics = (one for one in self.topics if isinstance(one, ChangeTopic))
-        return [topic.uri for topic in topics if topic.wanted == wanted]
+        return [topic.uri for topic in topics if topic.wanted == wanted and topic.uri is not None]
 
     @property
     def meta(self) -> dict[str, Any]:

@@ -212,8 +212,9 @@ class Notifier:
 
     def _notify_session(self, session: Session, topic: ChangeTopic) -> None:
         profile = session.profile
-        method = topic.notification(profile) if profile else None
-        if profile is None or method is None:
+        assert profile is not None
+        method = topic.notification(profile)
+        if method is None:
             return
         params = UNSET if topic.uri is None else method.params(uri=topic.uri)
         if not is_watched(self._kernel, method):

@@ -127,7 +127,7 @@ def _part(value: Any, types: _WireTypes, uri: str, mime_type: str | None) -> Any
             return part
         newest = restate(part, mcp_wire.LATEST).value
         return restate(replace(newest, meta=value.meta), types.revision).value
-    if isinstance(value, Wire) and _is_part(value):
+    if _is_part(value):
         part = value
         if part.mime_type is None:
             fallback = TEXT if hasattr(part, "text") else BINARY

@@ -259,13 +259,13 @@ class UriTemplate:
         raw = dict.fromkeys([one.name for one in variables], "")
         for i in range(spanning_index):
             end = text.find(literals[i + 1], begin + 1, stop)
-            if end < 0:
+            if end == -1:
                 return None
             raw[variables[i].name] = text[begin:end]
             begin = end + len(literals[i + 1])
         for i in range(len(variables) - 1, spanning_index, -1):
-            end = text.rfind(literals[i], begin, stop - 1)
-            if end < 0:
+            end = text.rfind(literals[i], begin + 1, stop - 1)
+            if end == -1:
                 return None
             raw[variables[i].name] = text[end + len(literals[i]) : stop]
             stop = end

@@ -219,9 +219,7 @@ class TaskManager:
 
     def handler_ended(self, id: str) -> None:
         """Forget a task whose handler has ended."""
-        task = self.running.pop(id, None)
-        if task is not None:
-            self._count_running(task.record, -1)
+        self._count_running(self.running.pop(id).record, -1)
 
     def _count_running(self, record: StoredTask, change: int) -> None:
         owner = _owner_of(record)

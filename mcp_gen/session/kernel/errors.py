@@ -21,12 +21,14 @@ from mcp_gen.core.errors import (
     ToolError,
     UsageError,
 )
+from mcp_gen.core.peer_values import shortened
 from mcp_gen.session.messages.channel import is_disconnect
 
 if TYPE_CHECKING:
     from mcp_gen.core.envelope import RequestId
 
 __all__ = [
+    "ClientMcpError",
     "InternalMcpError",
     "bad_params",
     "cut_off",
@@ -45,6 +47,10 @@ _CUT_OFF = envelope.ErrorObject(
 )
 _FOR_PEER = (McpError, ProtocolError, ToolError, ResourceNotFound, RequestTimeout)
 """Errors that are raised for the peer to read; all others are failures."""
+
+
+class ClientMcpError(McpError):
+    """Internal error that the client answered a request of the server with."""
 
 
 class InternalMcpError(McpError):
@@ -88,6 +94,10 @@ def error_for_peer(error: BaseException, what: str, *, mask: bool = False) -> en
     primary = primary_error(error)
     if mask and not is_for_peer(error):
         return masked(error, what)
+    if isinstance(primary, ClientMcpError):
+        # As it is it would tell the client that this server is at fault.
+        text = f"the client answered a request of the server with {primary.code}: {primary.message}"
+        return envelope.ErrorObject(InvalidRequest.code, shortened(text))
     if isinstance(primary, McpError | ProtocolError):
         found = None if isinstance(primary, ProtocolError) else find_non_finite(primary.data)
         if found is None:

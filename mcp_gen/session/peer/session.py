@@ -175,9 +175,9 @@ class Session(ABC):
         return {}
 
     @property
+    @abstractmethod
     def profile(self) -> Profile | None:
         """Profile of the negotiated revision; None before the handshake or without one."""
-        return self.origin.profile if self.origin else None
 
     @property
     def revision(self) -> str | None:

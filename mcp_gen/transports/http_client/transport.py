@@ -94,7 +94,6 @@ class HttpTransport(PostingTransport):
             lambda: self._get_headers,
             self._outbox.wait_for_room,
         )
-        self._resumes = False
         self._get_headers: Lines = ()
         self._listener: asyncio.Task[None] | None = None
 
@@ -112,7 +111,6 @@ class HttpTransport(PostingTransport):
     def use_revision(self, profile: Profile, *, agreed: bool) -> None:
         """Send all further messages at this revision; see `core.transport.protocols.Posts`."""
         self._profile = profile
-        self._resumes = profile.resumes_streams
         # The `initialize` request has no version header: the revision is not negotiated yet.
         header = profile.version_header if agreed or profile.handshake is None else None
         self._version = ((header.lower().encode(), profile.revision.encode()),) if header else ()
@@ -153,7 +151,9 @@ class HttpTransport(PostingTransport):
                 self._store_session_id(response)
             kind = media_type(response)
             if kind == EVENTS:
-                await self._listening.follow(response, asked, resumes=self._resumes)
+                assert self._profile is not None
+                resumes = self._profile.resumes_streams
+                await self._listening.follow(response, asked, resumes=resumes)
                 return
             if kind != JSON:
                 raise ProtocolError(

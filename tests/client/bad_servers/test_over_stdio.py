@@ -18,6 +18,7 @@ from mcp_gen import (
     Client,
     ClientSession,
     InvalidResult,
+    McpError,
     ProtocolError,
     RequestTimeout,
     SessionLost,
@@ -88,7 +89,7 @@ ROWS = {
         says(b'{"jsonrpc":"2.0","id":ID}'), ProtocolError, "expected `method`, `result` or `error`"
     ),
     "answers with an error that is none": Row(
-        says(b'{"jsonrpc":"2.0","id":ID,"error":"no"}'), InvalidResult, "without a code"
+        says(b'{"jsonrpc":"2.0","id":ID,"error":"no"}'), McpError, "without a code"
     ),
     "answers with another version of JSON-RPC": Row(
         says(b'{"jsonrpc":"1.0","id":ID,"result":{}}'), ProtocolError, "no JSON-RPC message"

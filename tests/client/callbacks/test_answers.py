@@ -39,7 +39,7 @@ from mcp_gen.types import (
 )
 from tests.client.scripted import CannedServer, Recorded, client_violations
 from tests.client.using import IN_RESULTS, in_results, live, using
-from tests.support.frames import ALL, HANDSHAKE, every_revision
+from tests.support.frames import ALL, HANDSHAKE, PER_REQUEST, every_revision
 from tests.support.peers.answering import ASKS
 
 URLS = [one for one in ALL if mcp_wire.profile(one).url_elicitation != "none"]
@@ -456,6 +456,19 @@ async def test_roots_may_come_from_a_function(revision: str) -> None:
         return [f"file:///{session.revision}"]
 
     assert await asked(client, the_roots, revision) == f"['file:///{revision}']"
+
+
+async def test_every_server_is_told_of_new_roots_that_can_be_told() -> None:
+    client, told = Client("c", roots=["file:///a"]), list[str]()
+    quiet, other = server_that(the_roots), server_that(the_roots)
+    other.hooks.on_roots_list_changed(lambda ctx, params: told.append("changed"))
+    async with client:
+        # At this revision there are no such notifications.
+        await client.connect(quiet, revision=PER_REQUEST)
+        session = await client.connect(other, revision=HANDSHAKE)
+        await client.add_roots("file:///b")
+        await session.ping()
+    assert told == ["changed"]
 
 
 @every_revision

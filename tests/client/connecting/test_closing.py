@@ -18,6 +18,7 @@ from mcp_gen.transports.command import CommandTransport
 from mcp_gen.transports.memory import memory_pair
 from tests.client.scripted import CannedServer
 from tests.support.frames import HANDSHAKE, every_revision
+from tests.support.processes.living import lives
 
 WAIT_S = 10.0
 QUICKSTART = Path(__file__).parents[3] / "examples/quickstart_server.py"
@@ -33,14 +34,6 @@ class Serving:
     async def serve(self, transport: Duplex) -> None:
         await self._server.serve(transport)
         self.ended = True
-
-
-def lives(process_id: int) -> bool:
-    try:
-        os.kill(process_id, 0)
-    except ProcessLookupError:
-        return False
-    return True
 
 
 @every_revision
@@ -128,6 +121,15 @@ async def test_closing_one_session_leaves_the_others_open() -> None:
         assert (await other.list_tools()).tools == []
         with pytest.raises(SessionLost):
             await one.list_tools()
+
+
+@every_revision
+async def test_a_client_that_was_closed_pings_nobody(revision: str) -> None:
+    before = asyncio.all_tasks()
+    async with Client("test", keep_alive_s=3600) as client:
+        await client.connect(Server("pinged"), revision=revision)
+        assert len(asyncio.all_tasks() - before) > 1
+    assert asyncio.all_tasks() == before
 
 
 async def test_closing_a_client_twice_does_nothing() -> None:

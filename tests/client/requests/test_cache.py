@@ -253,3 +253,8 @@ def test_an_update_is_of_the_resource_and_of_what_it_is_part_of() -> None:
 def test_a_round_is_not_kept() -> None:
     cache = Clock().cache()
     assert cache.slot(READ, READ.params(meta={}, uri="a://x", request_state="s")) is None
+
+
+def test_a_call_has_no_place_in_the_cache() -> None:
+    calls = PROFILE.methods["tools/call"]
+    assert Clock().cache().slot(calls, calls.params(meta={}, name="t")) is None

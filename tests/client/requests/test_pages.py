@@ -9,7 +9,7 @@ import pytest
 import mcp_wire
 from mcp_gen import Client, ClientSession, ProtocolError, Server
 from tests.client.using import using
-from tests.support.frames import every_revision
+from tests.support.frames import PER_REQUEST, every_revision
 from tests.support.peers.scripted import MemoryPeer, opening
 
 ITEMS: dict[str, tuple[str, str, dict[str, Any]]] = {
@@ -69,6 +69,14 @@ async def test_endless_pages_are_an_error(revision: str) -> None:
         with pytest.raises(ProtocolError, match="tools: expected at most 5 pages"):
             await names(session, "tools")
     assert sum(one.get("method") == "tools/list" for one in server.asked) == 5
+
+
+async def test_a_thousand_pages_are_not_too_many() -> None:
+    after: dict[str | None, str | None] = {str(n): str(n + 1) for n in range(2000)}
+    server = pages_of("tools", PER_REQUEST, {None: "0", **after})
+    async with using(Client("c"), await server.start(), PER_REQUEST) as session:
+        with pytest.raises(ProtocolError, match="tools: expected at most 1000 pages"):
+            await names(session, "tools")
 
 
 @every_revision

@@ -70,6 +70,7 @@ TWO_RESULTS = {
 ONE_RESULT = {**TWO_RESULTS, "EchoResultResponse": struct(result=ref("EchoResult"))}
 TEXT, SIZE = struct(text=STRING), struct(size=INTEGER)
 SAME: Definitions = {}
+BOTH_DECLARE = {"ClientCapabilities": struct(echo=ANY_OBJECT)}
 
 BYE = f'{CAPABILITY}\n[[capability]]\nmethod = "bye"\npath = ""\nreason = "a test"\n'
 OTHER_CAPABILITY = (
@@ -85,8 +86,8 @@ CASES: list[tuple[str, Definitions, Definitions, tuple[str, str, str], str]] = [
     ("sender added", SAME, BY_SERVER, ("echo", "client_to_server", "both"), CAPABILITY),
     (
         "sender changed",
-        SAME,
-        {**BY_SERVER, "ClientRequest": None},
+        BOTH_DECLARE,
+        {**BOTH_DECLARE, **BY_SERVER, "ClientRequest": None},
         ("echo", "client_to_server", "server_to_client"),
         CAPABILITY,
     ),

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from codegen.verify.as_read import AsRead, Validators, container
+from codegen.verify.as_read import AsRead, Validators, container, patched
 from codegen.verify.instances import Mutator, instance, property_names
 from codegen.verify.judge import Judge, Reading
 from codegen.verify.rows import DEVIATIONS, Rows
@@ -116,3 +116,17 @@ def test_a_whole_float_is_an_integer_unless_a_row_says_otherwise() -> None:
     assert Reading(document, NO_ROWS).accepts("Tested", 1.0, plain=False)
     assert not Reading(document, strict).accepts("Tested", 1.0, plain=False)
     assert Reading(document, strict).accepts("Tested", 1, plain=False)
+
+
+PATCHES = Rows({"patch": [{"pointer": "/A/properties/kind/const", "old": "a", "new": "b"}]})
+
+
+def test_a_patch_replaces_the_value_that_it_names() -> None:
+    document = {"$defs": {"A": struct(kind=const("a"))}}
+    assert patched(document, PATCHES) == {"$defs": {"A": struct(kind=const("b"))}}
+    assert document == {"$defs": {"A": struct(kind=const("a"))}}
+
+
+@pytest.mark.parametrize("there", [struct(kind=const("c")), STRING], ids=["another", "none"])
+def test_a_patch_leaves_what_it_does_not_name(there: dict[str, Any]) -> None:
+    assert patched({"$defs": {"A": there}}, PATCHES) == {"$defs": {"A": there}}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -168,3 +169,19 @@ def test_counts_of_two_parts_add_up() -> None:
     one.merge(other)
     ((count, told),) = one.examples.values()
     assert (one.instances, one.unexplained, count, told.instance) == (2, 2, 2, '{"name":1}')
+
+
+def test_what_two_parts_counted_is_added_up() -> None:
+    def counted(number: int, name: str) -> Tally:
+        words = Counter({name: number})
+        return Tally(*[number] * 4, words.copy(), words.copy(), number, never_accepted={name})
+
+    whole = counted(2, "a")
+    whole.merge(counted(3, "b"))
+    assert whole == Tally(
+        *[5] * 4,
+        Counter(a=2, b=3),
+        Counter(a=2, b=3),
+        5,
+        never_accepted={"a", "b"},
+    )

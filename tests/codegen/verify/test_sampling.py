@@ -11,7 +11,7 @@ import pytest
 
 from codegen.errors import CodegenError
 from codegen.verify.as_read import Validators, complete, injected
-from codegen.verify.instances import Mutator
+from codegen.verify.instances import Mutator, instance
 from codegen.verify.run import Part, Subject, judged
 from codegen.verify.sampling import Sampler
 from tests.codegen.tiny import STRING, const, ref, struct
@@ -28,6 +28,14 @@ def sampler(there: Kept, name: str, seed: str = "a") -> Sampler:
 def made_of(schema: Any, **others: Any) -> Sampler:
     document = {"$defs": {"Tested": schema, **others}}
     return Sampler("Tested", document, document, ["extra"], "a")
+
+
+def test_an_all_of_and_what_stands_beside_it_make_one_instance() -> None:
+    part = struct(a=const("1"))
+    whole = {"allOf": [part], **struct(b=const("2"))}
+    assert instance({}, {"allOf": [part]}, lambda found: found[0]) == {"a": "1"}
+    assert instance({}, whole, lambda found: found[0]) == {"a": "1", "b": "2"}
+    assert instance({}, {"allOf": [STRING]}, lambda found: found[-1]) == "text"
 
 
 @every_revision

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+from itertools import count
 from typing import Any
 
 import pytest
 
 from mcp_gen import Context, Server, UsageError
+from mcp_gen.server.listing import registry
 from tests.support.frames import HANDSHAKE, PER_REQUEST, with_handshake
 from tests.support.peers.raw import RawClient, talking
 
@@ -95,6 +97,28 @@ async def test_what_a_session_has_is_listed_there_alone(revision: str) -> None:
             assert await names(other, "prompts") == []
             await call(one, "lock", name="secret")
             assert await names(one) == ["unlock", "lock"]
+
+
+@with_handshake
+async def test_a_template_that_is_the_first_item_of_all_is_read(
+    revision: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    server = Server("own", declare=["resources"])
+
+    def read_at(x: str) -> str:
+        return x
+
+    @server.hooks.session_opened
+    async def offer(session: Any) -> None:
+        # As in a new process: the items of all servers are numbered together.
+        monkeypatch.setattr(registry, "_numbers", count(1))
+        server.for_session(session).add_resource_template("a://{x}", read_at, name="a")
+
+    async with talking(server, revision) as client:
+        listed = await client.ask(client.speaker.request(1, "resources/templates/list"))
+        read = await client.ask(client.speaker.request(2, "resources/read", {"uri": "a://b"}))
+    assert [one["name"] for one in listed["result"]["resourceTemplates"]] == ["a"]
+    assert read["result"]["contents"][0]["text"] == "b"
 
 
 @with_handshake

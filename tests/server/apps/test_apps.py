@@ -164,6 +164,7 @@ async def test_an_app_may_be_bytes() -> None:
         (listed,) = (await session.list_resources()).resources
         (page,) = (await session.read_resource(FACE)).contents
     assert (listed.name, listed.description, listed.mime_type) == ("face", "The hands.", MIME_TYPE)
+    assert face() == PAGE.encode()
     assert isinstance(page, latest.BlobResourceContents)
     assert (b64decode(page.blob), page.mime_type) == (PAGE.encode(), MIME_TYPE)
 

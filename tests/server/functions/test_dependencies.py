@@ -284,6 +284,13 @@ async def test_a_factory_that_is_not_cached_runs_for_each() -> None:
     assert Made.count == 2
 
 
+async def test_a_factory_that_is_not_cached_is_shared_with_nobody() -> None:
+    async def tool(a: Annotated[Made, Depends(apart)], b: Annotated[Made, Depends(first)]) -> str:
+        return str(a is b)
+
+    assert texts(await call(with_tool(tool))) == ["False"]
+
+
 async def test_what_was_opened_last_is_closed_first() -> None:
     def one() -> Iterator[str]:
         said.append("open one")

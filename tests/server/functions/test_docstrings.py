@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from mcp_gen.server.functions.docstrings import parse_docstring
+from mcp_gen.server.functions.docstrings import DocstringInfo, parse_docstring
 
 GOOGLE = """Move a file.
 
@@ -73,6 +73,11 @@ def test_the_rest_is_the_text(docstring: str, end: str) -> None:
 
 def test_several_parameters_may_share_a_text() -> None:
     assert parse_docstring(NUMPY).parameters["other"] == "Where to: a folder, or a new name."
+
+
+def test_a_section_with_an_underline_may_be_the_last() -> None:
+    found = parse_docstring("Add.\n\nParameters\n----------\na : int\n    One.\nb : int\n    Two.")
+    assert found == DocstringInfo("Add.", {"a": "One.", "b": "Two."})
 
 
 def test_stars_are_no_part_of_a_name() -> None:

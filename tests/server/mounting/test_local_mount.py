@@ -391,8 +391,11 @@ async def test_a_list_is_written_once_until_something_changes() -> None:
         await client.request("tools/list")
         assert server.tools.listing.pages == kept
         assert len(kept) == 1
+        await client.request("prompts/list")
+        others = dict(server.prompts.listing.pages)
         inner.add_tool(lambda: "x", name="x")
         assert server.tools.listing.pages == {}
+        assert server.prompts.listing.pages == others != {}
 
 
 async def test_a_feature_that_comes_later_inside_is_declared_outside() -> None:

@@ -343,6 +343,15 @@ def test_handlers_that_are_given_later_go_before_the_caller() -> None:
     assert client._offer.forwards == {"elicitation", "roots"}
 
 
+@pytest.mark.parametrize("given", ["elicitation", "url_elicitation"])
+def test_handlers_that_are_given_first_stay(given: str) -> None:
+    async def answer(session: Any, params: Any) -> Any: ...
+
+    options: dict[str, Any] = {given: answer}
+    client = Client("gateway", forward_requests=True, **options)
+    assert client._offer.forwards == {"sampling", "roots"}
+
+
 class Impatient(MemoryPeer):
     """Server that sends a request, and answers the call without waiting."""
 

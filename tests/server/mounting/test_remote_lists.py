@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from types import SimpleNamespace
 from typing import Any
 
 import msgspec
 import pytest
 
-from mcp_gen import CacheHints, Client, Context, PeerLimits, Server
+from mcp_gen import CacheHints, Client, Context, PeerLimits, Server, SessionLost
+from mcp_gen.server.mounting import remote_notifications
 from mcp_gen.server.mounting.kinds import TOOLS
 from tests.server.mounting.gateway import at_two, gateway, until, weather
 from tests.support.frames import HANDSHAKE, PER_REQUEST, each_lifecycle, with_handshake
@@ -291,6 +295,37 @@ async def test_a_resource_is_watched_again_when_the_server_comes_back(
             if client.params_of(updated):
                 break
         assert client.params_of(updated)
+
+
+async def test_a_server_that_is_away_is_asked_less_and_less_often(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    waits: list[float] = []
+
+    @asynccontextmanager
+    async def at_once(wait_s: float) -> AsyncIterator[None]:
+        waits.append(wait_s)
+        await asyncio.sleep(0)
+        raise TimeoutError
+        yield
+
+    async with gateway(weather(), HANDSHAKE) as server, talk(lambda: server, HANDSHAKE) as client:
+        mount: Any = server.mounts[0]
+        await client.listen(resourceSubscriptions=["weather:///today"])
+
+        async def away() -> None:
+            raise SessionLost("it is away")
+
+        with monkeypatch.context() as patch:
+            patch.setattr(mount.relay, "ready", away)
+            patch.setattr(remote_notifications, "asyncio", SimpleNamespace(timeout=at_once))
+            group = remote_notifications._Group(["weather:///now"], asyncio.get_running_loop())
+            group.started.set_result(None)
+            watching = asyncio.create_task(mount._notifications._run(group, ()))
+            await until(lambda: len(waits) == 8)
+            watching.cancel()
+            await asyncio.wait([watching])
+    assert waits == [1.0, 2.0, 4.0, 8.0, 16.0, 32.0, 60.0, 60.0]
 
 
 @each_lifecycle

@@ -99,6 +99,16 @@ async def test_a_resource_that_is_not_there_has_the_code_of_the_revision(
         assert refused.code == client.profile.resource_not_found_code
 
 
+async def test_the_log_level_of_a_session_is_that_of_requests_to_the_remote_server() -> None:
+    async with (
+        gateway(weather(), PER_REQUEST) as server,
+        talk(lambda: server, HANDSHAKE, log_level="info") as client,
+    ):
+        await client.text("far_forecast", city="Oslo")
+        (told,) = await client.hears("notifications/message")
+        assert told["data"] == {"city": "Oslo"}
+
+
 @at_two
 async def test_progress_and_log_messages_reach_the_client_before_the_answer(
     revision: str, inside: str
@@ -117,6 +127,19 @@ async def test_progress_and_log_messages_reach_the_client_before_the_answer(
     assert [method for method, _ in told] == ["notifications/progress", "notifications/message"]
     assert told[0][1]["progressToken"] == "mine"
     assert told[1][1]["data"] == {"city": "Oslo"}
+
+
+@every_revision
+async def test_a_remote_server_logs_from_the_level_on_that_the_client_has_set(
+    revision: str,
+) -> None:
+    async with (
+        gateway(weather(), PER_REQUEST) as server,
+        talk(lambda: server, revision, log_level="info") as client,
+    ):
+        asked = client.begin("tools/call", {"name": "far_forecast", "arguments": {"city": "Oslo"}})
+        await asked.result()
+    assert [one["params"]["data"] for one in asked.notices] == [{"city": "Oslo"}]
 
 
 @at_two

@@ -11,9 +11,10 @@ from functools import partial
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from mcp_gen import Context, Server
-from tests.support.frames import PER_REQUEST, Speaker, with_handshake, with_sessions
+from tests.support.frames import HANDSHAKE, PER_REQUEST, Speaker, with_handshake, with_sessions
 from tests.support.http.asgi import begin, request
 from tests.support.peers.raw import WAIT_S, RawClient, talking
 
@@ -102,6 +103,18 @@ async def test_adding_and_removing_says_so(revision: str) -> None:
     assert await told(server, revision, partial(server.remove_tool, "nothing")) == [TOOLS]
     assert await told(server, revision, partial(server.add_prompt, nothing)) == [PROMPTS]
     assert await told(server, revision, partial(server.remove_prompt, "nothing")) == [PROMPTS]
+
+
+async def test_a_revision_without_the_notification_is_told_nothing() -> None:
+    server = declaring()
+    async with talking(server, HANDSHAKE) as client:
+        assert await heard(client) == []
+        session: Any = server.sessions()[0]
+        session._connection.profile = replace(session.profile, tools_changed=None)
+        server.notify.tool_list_changed()
+        server.notify.prompt_list_changed()
+        await asyncio.sleep(0)
+        assert await heard(client) == [PROMPTS]
 
 
 @with_handshake
@@ -213,6 +226,8 @@ async def test_being_ready_twice_is_told_nothing_twice(revision: str) -> None:
     async with talking(server, revision, opened=False) as client:
         await client.ask(client.speaker.initialize(0))
         server.notify.tool_list_changed()
+        # The change is published in a turn of its own: from then on it waits.
+        assert "result" in await client.ask(client.speaker.request(1, "ping"))
         client.send(client.speaker.initialized, client.speaker.initialized)
         assert await heard(client) == [TOOLS]
 
@@ -272,19 +287,19 @@ async def test_who_no_longer_subscribes_is_not_told(revision: str) -> None:
 async def test_hooks_see_a_notification_before_it_is_sent(revision: str) -> None:
     server = declaring()
     begun, go = asyncio.Event(), asyncio.Event()
-    sessions: list[Any] = []
+    seen: list[Any] = []
 
     @server.hooks.outbound.on_tool_list_changed
     async def hook(session: Any, params: Any) -> None:
-        sessions.append(session)
         begun.set()
+        seen.append((session, params.meta))
         await go.wait()
 
     async with talking(server, revision) as client:
         await heard(client)
         server.notify.tool_list_changed()
         await begun.wait()
-        assert sessions == server.sessions()
+        assert seen == [(session, None) for session in server.sessions()]
         assert client.came == []
         go.set()
         assert (await client.next())["method"] == TOOLS

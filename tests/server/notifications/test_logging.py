@@ -572,10 +572,12 @@ async def test_a_record_is_sent_by_the_handler_of_its_own_server_alone() -> None
 
 def test_a_handler_is_one_of_the_standard_library() -> None:
     handler = Server("logs").logs.handler("ERROR")
+    handler.name = "to clients"
     assert isinstance(handler, ClientLogHandler)
     assert isinstance(handler, logging.Handler)
     assert handler.level == logging.ERROR
     handler.close()
+    assert "to clients" not in logging._handlers  # type: ignore[attr-defined]
 
 
 @with_handshake

@@ -326,8 +326,14 @@ async def test_the_result_is_described_as_the_prompt_is(revision: str) -> None:
     assert answer["result"]["description"] == "One."
 
 
+class TextContent:
+    """Class of a program, which has the name of one of ours."""
+
+
 @every_revision
-@pytest.mark.parametrize("returned", [None, 5, [None], {"role": "user"}], ids=str)
+@pytest.mark.parametrize(
+    "returned", [None, 5, [None], {"role": "user"}, TextContent()], ids=lambda one: repr(one)[:20]
+)
 async def test_what_becomes_no_message_is_an_internal_error(
     revision: str, returned: Any, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -460,3 +466,12 @@ def test_a_handler_goes_with_a_description() -> None:
     add: Any = Server("prompts").add_prompt
     with pytest.raises(UsageError, match="a function needs none"):
         add(lambda: "", lambda ctx, arguments: "")
+
+
+async def test_a_class_of_the_program_with_the_name_of_a_content_block_is_none(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    mine = type("TextContent", (), {"text": "hi"})()
+    answer = await got(with_prompt(lambda: mine, name="p"), mcp_wire.LATEST)
+    assert answer["error"] == {"code": -32603, "message": "internal error"}
+    assert "TextContent: expected a text, a content block" in caplog.text

@@ -260,6 +260,16 @@ async def test_what_a_filter_guards_is_private_unless_it_says_otherwise(
     assert await hints(server, PER_REQUEST) == expected
 
 
+@pytest.mark.parametrize("left", ["resources", "templates"])
+async def test_what_a_filter_guards_in_part_is_private(left: str) -> None:
+    server = Server("resources", cache_hints=SERVER)
+    server.add_resource(URI, "text")
+    server.filter_resources(lambda ctx, one: True)
+    other = server.resources.templates if left == "resources" else server.resources.listing
+    other.filters.clear()
+    assert await hints(server, PER_REQUEST) == (1000, "private")
+
+
 async def test_a_method_says_it_for_all_that_is_read() -> None:
     server = Server("resources", cache_hints=SERVER)
     server.add_resource(URI, "text")

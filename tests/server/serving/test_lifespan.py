@@ -105,6 +105,29 @@ async def test_after_the_last_client_the_next_enters_it_anew() -> None:
     assert life.said == ["enter life", "leave"] * 2
 
 
+async def test_who_comes_while_it_is_left_enters_it_anew() -> None:
+    said, leaving, go_on = list[str](), asyncio.Event(), asyncio.Event()
+
+    @asynccontextmanager
+    async def lifespan(server: Server) -> AsyncIterator[str]:
+        said.append("enter")
+        yield "the database"
+        leaving.set()
+        await go_on.wait()
+        said.append("leave")
+
+    server = Server("life", lifespan=lifespan)
+    offer_value(server)
+    async with asyncio.timeout(WAIT_S):
+        first = asyncio.create_task(value(server, HANDSHAKE))
+        await leaving.wait()
+        second = asyncio.create_task(value(server, HANDSHAKE))
+        await asyncio.sleep(0)
+        go_on.set()
+        assert [await first, await second] == ["the database"] * 2
+    assert said == ["enter", "leave"] * 2
+
+
 async def test_a_lifespan_that_does_not_start_is_one_error_that_names_the_cause() -> None:
     life = Life()
     life.fails = ConnectionRefusedError("no database")
@@ -258,6 +281,17 @@ async def test_the_first_http_request_enters_it_and_aclose_leaves_it(revision: s
     assert (texts, life.said) == ({"the database"}, ["enter life"])
     await life.server.aclose()
     assert life.said == ["enter life", "leave"]
+
+
+async def test_an_app_that_is_closed_twice_can_be_used_again() -> None:
+    life = Life()
+    app = life.server.asgi()
+    await call(app, Speaker(HANDSHAKE))
+    await app.aclose()
+    await app.aclose()
+    await call(app, Speaker(HANDSHAKE))
+    await app.aclose()
+    assert life.said == ["enter life", "leave"] * 2
 
 
 @each_lifecycle

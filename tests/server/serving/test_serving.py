@@ -5,8 +5,6 @@ from __future__ import annotations
 import asyncio
 import os
 import signal
-import subprocess
-import sys
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -253,26 +251,6 @@ def test_a_second_sigterm_ends_a_process_at_once(tmp_path: Path) -> None:
             refused = "about to end" in str(server.answer(3))
         server.signal(signal.SIGTERM)
         assert server.ended() == -signal.SIGTERM
-
-
-SIGTERM_IN_THE_LAST_MOMENT = """
-import os, signal
-from mcp_gen import Server
-from mcp_gen.server.serving import stdio
-
-def remove(loop, original=stdio._remove_signal_handler):
-    os.kill(os.getpid(), signal.SIGTERM)
-    original(loop)
-
-stdio._remove_signal_handler = remove
-Server("late").run()
-"""
-
-
-def test_sigterm_in_the_last_moment_is_not_lost() -> None:
-    command = [sys.executable, "-c", SIGTERM_IN_THE_LAST_MOMENT]
-    ran = subprocess.run(command, stdin=subprocess.DEVNULL, timeout=WAIT_S, check=False)
-    assert ran.returncode == -signal.SIGTERM
 
 
 # --- a server for each connection ---

@@ -435,7 +435,7 @@ async def test_a_model_may_be_told_something_meanwhile() -> None:
     async with conversing(server) as client:
         made = await client.call("work", task={})
         assert made["_meta"] == {
-            mcp_wire.profile(CORE).model_immediate_response_key: "it is being set"
+            "io.modelcontextprotocol/model-immediate-response": "it is being set"
         }
         assert made["task"]["statusMessage"] == "it is being set"
 

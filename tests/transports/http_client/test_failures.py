@@ -28,6 +28,7 @@ from mcp_gen import (
 )
 from mcp_gen.client.session.session import ClientSession
 from mcp_gen.core.errors import InvalidResult
+from mcp_gen.transports.http_client.endpoint import HttpEndpoint
 from mcp_gen.transports.http_client.legacy_sse import LegacySseTransport
 from mcp_gen.transports.http_client.transport import HttpTransport
 from tests.client.scripted import opening
@@ -340,21 +341,53 @@ async def test_the_error_in_a_body_is_read_up_to_64_kibibytes(
     assert (caught.value.error is not None) is is_read
 
 
-async def test_a_redirect_within_an_origin_is_followed() -> None:
-    async def script(got: Got, line: Line) -> None:
-        if got.path == "/mcp":
-            await line.answer(307, location="/other/")
-        else:
-            await line.answer(200, result(got, got.path))
+@pytest.mark.parametrize("status", [307, 308])
+async def test_a_redirect_within_an_origin_is_followed_and_remembered(status: int) -> None:
+    async def answers(got: Got, line: Line) -> None:
+        await line.answer(200, result(got, got.path))
 
     async def moved(got: Got, line: Line) -> None:
         if got.path == "/mcp" and got.asks == "tools/call":
-            await script(got, line)
+            await line.answer(status, location="/other/")
         else:
-            await speaks(PER_REQUEST, script)(got, line)
+            await speaks(PER_REQUEST, answers)(got, line)
 
-    async with session_with(moved, PER_REQUEST) as (session, _):
-        assert (await session.call_tool("t")).content[0].text == "/other/"
+    async with session_with(moved, PER_REQUEST) as (session, web):
+        for _ in range(2):
+            assert (await session.call_tool("t")).content[0].text == "/other/"
+        assert [one.path for one in web.asked("tools/call")] == ["/mcp", "/other/", "/other/"]
+
+
+async def test_a_redirect_of_another_url_is_followed_and_not_remembered() -> None:
+    async def moved(got: Got, line: Line) -> None:
+        if got.path == "/old":
+            await line.answer(307, location="/new")
+        else:
+            await line.answer(202)
+
+    async with scripted_web(moved) as web:
+        endpoint = HttpEndpoint(web.url)
+        for url in (f"{web.origin}/old", None):
+            response = await endpoint.send("POST", [], b"{}", url)
+            await response.aclose()
+        await endpoint.aclose()
+        assert [one.path for one in web.got] == ["/old", "/new", "/mcp"]
+
+
+@pytest.mark.parametrize("status", [301, 302, 303, 307, 308])
+async def test_a_stream_for_notifications_may_be_elsewhere(status: int) -> None:
+    listening = asyncio.Event()
+
+    async def moved(got: Got, line: Line) -> None:
+        if got.path == "/mcp":
+            await line.answer(status, location="/other/")
+        else:
+            await line.head(200, EVENTS)
+            listening.set()
+            await line.silence()
+
+    async with session_with(speaks(HANDSHAKE, is_silent, moved), HANDSHAKE):
+        await soon(listening)
 
 
 @requirement("base:client:batches")

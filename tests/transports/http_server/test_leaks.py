@@ -13,6 +13,7 @@ import pytest
 
 from mcp_gen import Context, ProtocolError, Server
 from mcp_gen.core.stores.events import MemoryEventStore, StoredEvent
+from mcp_gen.session.http_server.streams import Stream
 from tests.support.frames import HANDSHAKE, Speaker, every_revision, with_sessions
 from tests.support.http.asgi import WebClient, begin, end, request, surfing
 from tests.support.peers.answering import EVERYTHING, Capable
@@ -108,6 +109,24 @@ async def test_a_session_that_has_ended_needs_no_garbage_collection(revision: st
         del session
         await end(app, client.session)
         await soon(freed)
+
+
+@with_sessions
+@pytest.mark.usefixtures("without_gc")
+async def test_a_stream_that_has_ended_needs_no_garbage_collection(revision: str) -> None:
+    async with surfing(Talker().server.asgi(), revision) as client:
+        before = len(streams())
+        opened = client.get()
+        await opened.head()
+        assert len(streams()) == before + 1
+        opened.hang_up()
+        await opened.ended()
+        assert len(streams()) == before
+
+
+def streams() -> list[Stream]:
+    """Return all streams in memory."""
+    return [one for one in gc.get_objects() if isinstance(one, Stream)]
 
 
 def asking() -> tuple[Server, asyncio.Event, asyncio.Event]:

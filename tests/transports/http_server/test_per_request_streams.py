@@ -18,6 +18,7 @@ from tests.support.requirement import requirement
 
 PEER = Speaker(PER_REQUEST)
 ERRORS = PEER.profile.errors
+SOON_S = 5.0
 WORDS = ["one", "two", "three"]
 
 
@@ -144,6 +145,17 @@ async def test_a_slow_answer_becomes_a_stream_that_shows_signs_of_life() -> None
         talker.go_on.set()
         reply = await opened.whole()
     assert said(reply) == [True]
+
+
+async def test_a_stream_shows_signs_of_life_before_a_slow_answer_would_become_one() -> None:
+    talker = Talker()
+    app = talker.server.asgi(sse_after_s=3600, keep_alive_s=0.01)
+    async with surfing(app, PER_REQUEST) as client:
+        opened = client.post(PEER.call(1, "wait", say="now"))
+        await asyncio.wait_for(opened.comments(1), SOON_S)
+        talker.go_on.set()
+        reply = await opened.whole()
+    assert said(reply) == ["now", True]
 
 
 async def test_a_client_that_takes_no_stream_waits_as_long_as_it_takes() -> None:

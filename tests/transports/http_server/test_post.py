@@ -13,6 +13,7 @@ import uvicorn
 
 from mcp_gen import Context, InvalidParams, InvalidRequest, MethodNotFound, ParseError, Server
 from mcp_gen.compat.recording import Frame
+from mcp_gen.server.context.context import origin_of
 from mcp_gen.transports.http_server.app import AsgiApp
 from tests.support.frames import (
     HANDSHAKE,
@@ -475,3 +476,16 @@ def test_a_real_http_server_serves_it(url: str) -> None:
     frames = [Frame("client", message), Frame("server", body)]
     assert server_violations(PER_REQUEST, frames) == []
     assert b'"text":"a"' in body
+
+
+@with_sessions
+async def test_a_channel_knows_the_task_that_answers_the_request(revision: str) -> None:
+    made = Server("http")
+
+    @made.tool
+    async def known(ctx: Context) -> bool:
+        return origin_of(ctx).channel.task(ctx.request_id) is asyncio.current_task()
+
+    async with surfing(made.asgi(), revision) as client:
+        reply = await client.ask(client.speaker.call(1, "known"))
+    assert reply.json["result"]["content"][0]["text"] == "true"

@@ -311,6 +311,14 @@ async def test_the_store_keeps_so_many_events_of_a_session() -> None:
     assert await store.after("s", "r1", 0) == [(3, b""), (4, b"")]
 
 
+async def test_the_store_keeps_a_thousand_events_of_a_session() -> None:
+    store = MemoryEventStore()
+    for number in range(1, 1002):
+        store.append("s", "r1", number, b"")
+    kept = await store.after("s", "r1", 0) or []
+    assert [event.number for event in kept] == list(range(2, 1002))
+
+
 async def test_the_store_keeps_so_many_bytes_of_a_session_and_the_last_event_always() -> None:
     store = MemoryEventStore(session_bytes=10)
     for number, size in enumerate((6, 6, 3, 50), 1):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import time
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from typing import Any
@@ -91,6 +92,18 @@ async def test_another_process_goes_on_with_a_session(revision: str) -> None:
     async with moved(revision) as (client, _):
         reply = await client.ask(client.speaker.call(1, "who"))
     assert text(reply) == f"raw at {revision}"
+
+
+@with_sessions
+async def test_a_store_has_when_a_session_began_and_how_often_it_has_moved(revision: str) -> None:
+    store, began_s = Elsewhere(), time.time()
+    async with moved(revision, session_store=store) as (client, _):
+        before = len(store.saved)
+        await client.ask(client.speaker.request("l", "logging/setLevel", {"level": "info"}))
+    assert [one.moves for one in store.saved] == [0] * before + [1] * (len(store.saved) - before)
+    assert 0 < before < len(store.saved)
+    # Two clocks are compared, so nearly.
+    assert [one for one in store.saved if abs(one.began_at - began_s) > WAIT_S] == []
 
 
 @with_sessions
@@ -378,6 +391,7 @@ async def test_a_session_whose_time_is_over_is_not_gone_on_with() -> None:
         )
         other.session = client.session
         assert (await other.ask(client.speaker.call(1, "who"))).status == 404
+        assert store.kept == {}
 
 
 async def test_a_revision_that_is_not_offered_there_is_not_gone_on_with() -> None:
@@ -410,6 +424,26 @@ async def test_without_a_store_sessions_end_with_their_process() -> None:
     async with surfing(app, HANDSHAKE) as client:
         await app.aclose()
         assert (await client.ask(client.speaker.call(1, "who"))).status == 404
+
+
+def test_a_session_that_a_program_has_stored_has_moved_nowhere() -> None:
+    stored = StoredSession(id="a", client=msgspec.Raw(b"{}"), revision=HANDSHAKE, began_at=0)
+    assert stored.moves == 0
+
+
+async def test_a_stored_session_tells_when_it_began() -> None:
+    store, before = Elsewhere(), time.time()
+    async with surfing(a_server().asgi(session_store=store), HANDSHAKE):
+        (began_at,) = {round(one.began_at) for one in store.saved}
+    assert round(before) <= began_at <= round(time.time())
+
+
+async def test_a_stored_session_tells_how_many_processes_have_gone_on_with_it() -> None:
+    store = Elsewhere()
+    async with moved(HANDSHAKE, session_store=store) as (client, _):
+        await client.ask(client.speaker.request("m", "logging/setLevel", {"level": "info"}))
+        moves = [one.moves for one in store.saved]
+    assert (moves[0], moves[-1]) == (0, 1)
 
 
 async def test_the_memory_forgets_the_oldest() -> None:

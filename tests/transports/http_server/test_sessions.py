@@ -618,6 +618,26 @@ async def test_without_sessions_nobody_is_asked() -> None:
     assert reply.json["result"]["isError"]
 
 
+async def test_without_sessions_what_a_tool_logs_comes_before_its_answer() -> None:
+    server = Server("logging")
+
+    @server.tool
+    async def tell(ctx: Context) -> str:
+        await ctx.log("error", "a")
+        return "told"
+
+    reply = await request(server.asgi(stateless=True), OLD.call(1, "tell"), {VERSION: HANDSHAKE})
+    assert said(reply) == ["a", True]
+
+
+async def test_without_sessions_nobody_can_subscribe() -> None:
+    server = Talker().server
+    server.resource("a://b")(lambda: "b")
+    message = OLD.request(1, "resources/subscribe", {"uri": "a://b"})
+    reply = await request(server.asgi(stateless=True), message, {VERSION: HANDSHAKE})
+    assert "a subscription needs a session" in reply.json["error"]["message"]
+
+
 @with_sessions
 async def test_an_answer_that_cannot_be_written_is_an_internal_error(revision: str) -> None:
     server = Server("broken")

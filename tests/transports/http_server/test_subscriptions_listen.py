@@ -5,12 +5,16 @@ from __future__ import annotations
 import asyncio
 from typing import Any
 
+import pytest
+
 from mcp_gen import Server
+from mcp_gen.transports.http_server import app as app_module
 from tests.support.frames import PER_REQUEST, Speaker
 from tests.support.http.asgi import Open, WebClient, surfing
 from tests.support.peers.raw import WAIT_S
 
 PEER = Speaker(PER_REQUEST)
+SOON_S = 5.0
 KEY = str(PEER.profile.subscription_id_key)
 
 
@@ -116,6 +120,29 @@ async def test_listening_ends_with_an_answer_when_the_app_ends() -> None:
         assert answer["id"] == 1
         assert answer["result"]["_meta"][KEY] == 1
         await opened.whole()
+
+
+async def test_listening_that_does_not_end_when_the_app_ends_is_cancelled(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(app_module, "LAST_WORDS_S", 0.01)
+    server, cancelled = a_server(), asyncio.Event()
+
+    @server.middleware
+    async def linger(ctx: Any, method: str, params: Any, call_next: Any) -> Any:
+        await call_next(params)
+        try:
+            await asyncio.Event().wait()
+        finally:
+            cancelled.set()
+
+    app = server.asgi()
+    async with surfing(app, PER_REQUEST) as client:
+        opened = listen(client)
+        await acknowledged(opened)
+        await app.drain()
+        await asyncio.wait_for(cancelled.wait(), SOON_S)
+        await opened.ended()
 
 
 async def test_a_stream_that_the_server_ends_has_its_result_and_no_cancellation() -> None:
