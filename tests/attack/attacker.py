@@ -12,6 +12,7 @@ import time
 import msgspec
 
 from tests.attack.attacks import ATTACKS, Attacker, Outcome
+from tests.attack.measure import PACE_S
 
 __all__ = ["attacking"]
 
@@ -24,6 +25,7 @@ async def attacking(port: int, seconds: float, name: str) -> Outcome:
     outcome = Outcome()
     end_s = time.monotonic() + seconds
     while True:
+        next_s = time.monotonic() + PACE_S
         attacker = Attacker(port, outcome)
         try:
             async with asyncio.timeout(MOST_S):
@@ -35,8 +37,9 @@ async def attacking(port: int, seconds: float, name: str) -> Outcome:
         finally:
             await attacker.end()
         outcome.count("times")
-        if time.monotonic() > end_s:
+        if next_s > end_s:
             return outcome
+        await asyncio.sleep(next_s - time.monotonic())
 
 
 def main(port: str, seconds: str) -> None:

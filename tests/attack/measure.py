@@ -8,8 +8,14 @@ from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 
-__all__ = ["Felt", "calling"]
+__all__ = ["PACE_S", "Felt", "calling"]
 
+PACE_S = 0.5
+"""Seconds from the begin of one attack to that of the next.
+
+Without a pause an attacker takes its share of the processor, as any client that calls without one
+does: the limits are about what one attack costs others.
+"""
 PAUSE_S = 0.002
 CALL_S = 30.0
 """Seconds within which each call ends, whatever happens to others."""

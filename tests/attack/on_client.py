@@ -22,7 +22,7 @@ from mcp_gen import Client, McpGenError
 from tests.attack.attacks import Outcome
 from tests.attack.hostile import OVER_HTTP, OVER_STDIO, path_of
 from tests.attack.line_process import ROOT, LineProcess
-from tests.attack.measure import calling
+from tests.attack.measure import PACE_S, calling
 from tests.attack.on_server import answering, target
 from tests.attack.report import Row
 from tests.soak.figures import resident_kb
@@ -107,6 +107,7 @@ async def _attacked(name: str, port: int, seconds: float) -> Outcome:
     """Use a hostile server until the time is over, once at least."""
     outcome, end_s = Outcome(), time.monotonic() + seconds
     while True:
+        next_s = time.monotonic() + PACE_S
         try:
             async with asyncio.timeout(LAST_S), Client("victim", timeout_s=CALL_S) as client:
                 await _use(client, name, port)
@@ -119,8 +120,9 @@ async def _attacked(name: str, port: int, seconds: float) -> Outcome:
         else:
             outcome.count("used")
         outcome.count("times")
-        if time.monotonic() > end_s:
+        if next_s > end_s:
             return outcome
+        await asyncio.sleep(next_s - time.monotonic())
 
 
 async def _use(client: Client, name: str, port: int) -> None:

@@ -29,9 +29,9 @@ def build() -> Server:
 
     @server.tool
     async def pour(ctx: Context, messages: int) -> str:
-        """Log without waiting for the client."""
+        """Log at the pace of the client."""
         for _ in range(messages):
-            await ctx.client.notify_logging_message("info", "x" * 1000)
+            await ctx.log("info", "x" * 1000)
         return "poured"
 
     @server.tool(task="optional")

@@ -26,6 +26,7 @@ from mcp_gen.core.protocol_state import (
 from mcp_gen.core.transport.protocols import Paced
 from mcp_gen.session.duplex.deadlines import SlidingTimeout, TimeoutQueue
 from mcp_gen.session.duplex.progress import DetachedProgress
+from mcp_gen.session.duplex.refusals import RefusalLog
 from mcp_gen.session.duplex.unread import Notice, UnreadNotifications
 
 if TYPE_CHECKING:
@@ -79,6 +80,8 @@ class DuplexConnection(ABC):
     """The transport, if it tells whether the peer reads too slowly."""
     _unread: UnreadNotifications | None = None
     """Notifications that wait until the peer reads again."""
+    _refusals: RefusalLog | None = None
+    """Log lines about refused messages; None before the first one."""
     _log: ClassVar[logging.Logger]
     """Logger of this side."""
 
@@ -361,7 +364,9 @@ class DuplexConnection(ABC):
         elif type(event) is NotificationReceived:
             self._on_notification(event)
         elif isinstance(event, MessageRejected):
-            self._log.warning("refused a message: %s", event.error)
+            if self._refusals is None:
+                self._refusals = RefusalLog(self._log, self.loop)
+            self._refusals.add(event.error)
             self._send(event.answer, event.batch)
 
     @abstractmethod
@@ -437,6 +442,8 @@ class DuplexConnection(ABC):
     def _disconnect(self, lost: SessionLost) -> None:
         """Mark the connection as lost and fail all requests that wait for a response."""
         self._lost = self._lost or lost
+        if self._refusals is not None:
+            self._refusals.end()
         self._deadlines.clear()
         for waiter in self._connection.abandon():
             if not waiter.done():
