@@ -24,6 +24,8 @@ __all__ = ["Http", "WebLine", "make_app"]
 
 SSE_PATH = "/sse"
 MAX_BODY_BYTES = 200_000
+LOOK_S = 0.05
+"""Seconds between two looks for requests that would stay open."""
 VERSION = b"mcp-protocol-version"
 _DECIDING = (b"mcp-session-id", VERSION, USER)
 """Headers that decide whose session a request is in."""
@@ -150,7 +152,9 @@ class WebLine(Line):
             self._findings.add("wrong", f"{status} in a session of someone else", index)
         values = [value for _, value in request.headers]
         is_own = request.method == "DELETE" and self.session_id in values
-        if is_own and self.session_id and status < 300:
+        # An HTTP server may refuse a request of which the app has heard the head already.
+        by_parser = status == 400 and exchange.headers.get(b"content-type", b"")[:5] == b"text/"
+        if is_own and self.session_id and (status < 300 or by_parser):
             # The session has ended by its own client's wish, if that was heard to the end or not.
             self.ledger.excuse_all()
             self.lost = True
@@ -171,13 +175,22 @@ class WebLine(Line):
 
     async def _calm_down(self) -> None:
         """Disconnect from requests that would stay open, and wait for all others."""
-        tasks = [exchange.task for exchange in self._open_exchanges if exchange is not self._stream]
-        for exchange in [*self._open_exchanges]:
-            if exchange is not self._stream:
-                body = exchange.request.body
-                if exchange.request.method != "POST" or any(m.encode() in body for m in OPEN_ENDED):
-                    exchange.leave()
+        end_s = asyncio.get_running_loop().time() + ANSWER_S
+        # Again and again: an answer may be sent once more with what it asked for.
+        while tasks := self._leave_open_ended():
+            if asyncio.get_running_loop().time() > end_s:
+                break
+            await asyncio.wait(tasks, timeout=LOOK_S)
         await self._all_ended(tasks)
+
+    def _leave_open_ended(self) -> list[asyncio.Task[None]]:
+        """Disconnect from requests that would stay open; return the tasks of all that are open."""
+        exchanges = [one for one in self._open_exchanges if one is not self._stream]
+        for exchange in exchanges:
+            body = exchange.request.body
+            if exchange.request.method != "POST" or any(m.encode() in body for m in OPEN_ENDED):
+                exchange.leave()
+        return [exchange.task for exchange in exchanges]
 
     async def _all_ended(self, tasks: list[asyncio.Task[None]]) -> None:
         if tasks:
