@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import threading
+import time
 from dataclasses import dataclass
 from typing import Annotated, Any, Literal
 
@@ -18,9 +20,11 @@ from mcp_gen import Context, Server, ToolError
 from mcp_gen.core.transport.header_params import MARK
 from mcp_gen.server.context.answers import Accepted
 from mcp_gen.server.tasks.options import Tasks
+from tests.soak.figures import give_back
 
 __all__ = ["NAMES", "make_server"]
 
+TRIM_S = 1.0
 TASK_TTL_S = 5.0
 """Lifetime of tasks in seconds, so that they do not accumulate."""
 
@@ -230,6 +234,14 @@ def _add_others(server: Server) -> None:
         pass
 
 
+def _give_back() -> None:
+    """Return free memory to the system now and then: what is kept in reserve is no growth."""
+    while True:
+        time.sleep(TRIM_S)
+        give_back()
+
+
 if __name__ == "__main__":
     logging.basicConfig(level=logging.WARNING, format="%(levelname)s %(name)s: %(message)s")
+    threading.Thread(target=_give_back, daemon=True).start()
     make_server().run("stdio")
