@@ -87,6 +87,12 @@ class WebLine(Line):
         key = str(profile.session_header).lower().encode()
         return bool(self._foreign) and named - versions == {(key, self._foreign)}
 
+    def _is_elsewhere(self, request: HttpRequest) -> bool:
+        """Return True if a request names another session: what it hears has that one's ids."""
+        key = str(self.speaker.profile.session_header).lower().encode()
+        named = {value for name, value in request.headers if name == key}
+        return bool(self._place.session) and bool(named - {self.session_id})
+
     async def _open_stream(self) -> None:
         lines = [(b"host", b"127.0.0.1"), (b"accept", b"text/event-stream")]
         self._noted = (None, None)
@@ -136,6 +142,8 @@ class WebLine(Line):
             self._place.path, self._place.query = path.decode(), query
             self._endpoint.set()
             return
+        if exchange.status < 400 and self._is_elsewhere(exchange.request):
+            return
         if exchange.status < 400 or b'"id"' in data:
             self.came(data)
         else:
@@ -158,7 +166,8 @@ class WebLine(Line):
             # The session has ended by its own client's wish, if that was heard to the end or not.
             self.ledger.excuse_all()
             self.lost = True
-        if reading is not None and (status >= 400 or request.leaves or self.lost):
+        is_excused = request.leaves or self.lost or self._is_elsewhere(request)
+        if reading is not None and (status >= 400 or is_excused):
             self.ledger.excuse(reading)
         elif reading is not None and not exchange.is_stream and self._stream is None:
             missing = [key for key in reading.must if not self.ledger.is_settled(key)]
