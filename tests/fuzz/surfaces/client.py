@@ -6,6 +6,7 @@ import asyncio
 import json
 from collections import Counter
 from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import suppress
 from contextvars import ContextVar
 from typing import Any
 
@@ -95,6 +96,10 @@ class Far(httpx2.AsyncBaseTransport):
         self._answered: Counter[int] = Counter()
         self._redirected: set[bytes] = set()
         """Messages that the client may send again, to another path."""
+        self._used: set[str] = set()
+        """Ids of requests to the client."""
+        self._reused: set[str] = set()
+        """Those of more than one request."""
         self._unclear = False
         """True if nobody knows which requests the client has read."""
         self._watch = self._new_watch()
@@ -109,6 +114,14 @@ class Far(httpx2.AsyncBaseTransport):
         return httpx2.Response(
             answer.status, headers=answer.headers, stream=Body(answer, self.over)
         )
+
+    def _note_id(self, message: bytes) -> None:
+        """Take note of a request's id: used twice, nobody knows which one an answer is for."""
+        with suppress(ValueError):
+            frame = json.loads(message)
+            if isinstance(frame, dict) and "method" in frame and "id" in frame:
+                id = json.dumps(frame["id"])
+                (self._reused if id in self._used else self._used).add(id)
 
     def _answer(self, method: str, body: bytes) -> Answer | None:
         """Return the response to an HTTP request; None for a stream that stays open."""
@@ -135,6 +148,7 @@ class Far(httpx2.AsyncBaseTransport):
             self._findings.inputs[index] += b" <- %d %b\n" % (found.status, said)
             self._unclear = self._unclear or found.is_bent
             for message in found.messages:
+                self._note_id(message)
                 self._watch.saw("server", message)
         if self._pushed is None:
             return found
@@ -169,6 +183,12 @@ class Far(httpx2.AsyncBaseTransport):
     def _new_watch(self) -> ClientWatch:
         return ClientWatch(lambda: self._block.revision, known_extensions)
 
+    def _answers_reused(self, body: bytes) -> bool:
+        """Return True for the answer to an id of several requests: it may be to any of them."""
+        frame = json.loads(body)
+        is_answer = isinstance(frame, dict) and "method" not in frame
+        return is_answer and json.dumps(frame.get("id")) in self._reused
+
     def _check(self, body: bytes) -> None:
         """Check a message of the client."""
         if body in self._redirected:
@@ -176,6 +196,8 @@ class Far(httpx2.AsyncBaseTransport):
         if b'"method":"initialize"' in body:
             # A session that was lost begins anew, and counts its ids anew.
             self._watch = self._new_watch()
+        if self._answers_reused(body):
+            return
         self._watch.saw("client", body)
         for one in self._watch.violations:
             if self._unclear and "answers nothing" in one:

@@ -91,7 +91,8 @@ class WebLine(Line):
         """Return True if a request names another session: what it hears has that one's ids."""
         key = str(self.speaker.profile.session_header).lower().encode()
         named = {value for name, value in request.headers if name == key}
-        return bool(self._place.session) and bool(named - {self.session_id})
+        # While a session is opened anew, the one before may still be heard.
+        return bool(named - {self.session_id})
 
     async def _open_stream(self) -> None:
         lines = [(b"host", b"127.0.0.1"), (b"accept", b"text/event-stream")]
