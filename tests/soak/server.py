@@ -8,11 +8,9 @@ import logging
 import os
 import sys
 from collections import Counter
-from functools import partial
 from typing import Any, cast
 
 import msgspec
-import uvicorn
 
 from mcp_gen import Context, Server, ToolError
 from mcp_gen.core.transport.protocols import Answer
@@ -21,6 +19,7 @@ from mcp_gen.server.serving.http import run_http
 from mcp_gen.server.tasks.options import Tasks
 from mcp_gen.transports.http_server.app import AsgiApp, Receive, Scope, Send
 from mcp_gen.transports.http_server.asgi import send_answer
+from mcp_gen.transports.http_server.connection_limits import ConnectionLimits
 from tests.soak.figures import give_back, resident_kb
 
 __all__ = ["KEPT_S", "MAX_BODY_BYTES", "STATE_PATH", "State"]
@@ -250,9 +249,6 @@ def main() -> None:
     port, idle_s = int(sys.argv[1]), float(sys.argv[2])
     # One line each, so that a reader can tell the records apart.
     logging.basicConfig(level=logging.WARNING, format="%(levelname)s %(name)s: %(message)s")
-    # The keep-alive timer of a connection holds a reference to it, even after a reset.
-    web: Any = uvicorn
-    web.Config = partial(uvicorn.Config, timeout_keep_alive=cast("int", KEPT_S))
     server, waiting = build()
     app = server.asgi(
         legacy_sse_path="/sse",
@@ -261,7 +257,10 @@ def main() -> None:
         sse_after_s=0.5,
         keep_alive_s=0.5,
     )
-    run_http(cast("AsgiApp", Observed(app, server, waiting)), "127.0.0.1", port)
+    # The keep-alive timer of a connection holds a reference to it, even after a reset.
+    limits = ConnectionLimits(idle_timeout_s=KEPT_S)
+    observed = cast("AsgiApp", Observed(app, server, waiting))
+    run_http(observed, "127.0.0.1", port, limits=limits)
 
 
 if __name__ == "__main__":
