@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import ast
+import os
 import re
+import subprocess
 import sys
 import tomllib
 from collections.abc import Iterable, Iterator, Mapping
@@ -161,6 +163,43 @@ def test_what_a_tool_imports_is_in_its_group(package: str, groups: list[str]) ->
     declared = ALWAYS.union(*(GROUPS[group] for group in groups))
     missing = {one.name for one in _of(ROOT, package) if not distribution(one.name) & declared}
     assert missing == set()
+
+
+COSTLY = {
+    "dataclasses",
+    "hashlib",
+    "ipaddress",
+    "jsonschema_rs",
+    "pydantic",
+    "random",
+    "secrets",
+    "urllib.parse",
+    "uvicorn",
+}
+"""Modules that a server which does not use them must not wait for at its start."""
+
+
+def loaded_by(statement: str) -> set[str]:
+    """Return the names of the modules that a new process has after a statement."""
+    program = f"import sys\n{statement}\nprint(*sys.modules)"
+    # -S: what a `.pth` file of the environment loads is not ours.
+    ran = subprocess.run(
+        [sys.executable, "-S", "-c", program],
+        capture_output=True,
+        text=True,
+        check=True,
+        timeout=60,
+        env={"PYTHONPATH": os.pathsep.join(sys.path)},
+    )
+    return set(ran.stdout.split())
+
+
+def test_a_server_does_not_wait_for_modules_that_it_does_not_use() -> None:
+    assert loaded_by("from mcp_gen import Server") & COSTLY == set()
+
+
+def test_a_module_that_is_loaded_is_seen() -> None:
+    assert loaded_by("import secrets") & COSTLY == {"hashlib", "random", "secrets"}
 
 
 # --- The checks themselves: each must be able to fail ---

@@ -93,14 +93,14 @@ def test_bounds_of_items_and_of_members_are_those_of_each(monkeypatch: pytest.Mo
         "CallToolRequestParams.arguments": ((("values",), "minimum", 0),),
     }
     monkeypatch.setitem(bounds.BOUNDS, mcp_wire.LATEST, fields)
-    bounds._fields_of.cache_clear()  # pyright: ignore[reportPrivateUsage]
+    bounds._fields_of.cache_clear()
     try:
         completion = latest.Completion(values=["a", "abc"])
         call = latest.CallToolRequestParams(name="t", arguments={"a": 1, "b": -1}, meta={})
         assert [where for where, _ in broken_bounds(completion, "$")] == ["$.values[1]"]
         assert [where for where, _ in broken_bounds(call, "$")] == ["$.arguments.b"]
     finally:
-        bounds._fields_of.cache_clear()  # pyright: ignore[reportPrivateUsage]
+        bounds._fields_of.cache_clear()
 
 
 @pytest.mark.parametrize(
@@ -125,7 +125,7 @@ def test_bounds_of_items_and_of_members_are_those_of_each(monkeypatch: pytest.Mo
 def test_a_keyword_is_about_values_of_its_kind_alone(
     keyword: str, limit: Any, kept: list[Any], broken: list[Any]
 ) -> None:
-    check = bounds._KEPT[keyword]  # pyright: ignore[reportPrivateUsage]
+    check = bounds._KEPT[keyword]
     assert [check(value, limit) for value in kept] == [True] * len(kept)
     assert [check(value, limit) for value in broken] == [False] * len(broken)
 
@@ -133,4 +133,4 @@ def test_a_keyword_is_about_values_of_its_kind_alone(
 @every_revision
 def test_every_bound_that_is_generated_can_be_checked(revision: str) -> None:
     keywords = {one[1] for found in bounds.BOUNDS[revision].values() for one in found}
-    assert keywords <= bounds._KEPT.keys()  # pyright: ignore[reportPrivateUsage]
+    assert keywords <= bounds._KEPT.keys()

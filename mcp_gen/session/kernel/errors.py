@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import secrets
 from typing import TYPE_CHECKING
 
 from mcp_gen.core import envelope
@@ -70,6 +69,9 @@ def masked_text(error: BaseException, what: str) -> str:
         error: The failure, or a group of exceptions.
         what: Name of what failed, for the log.
     """
+    # Few servers mask errors, and it brings hashing and `random`.
+    import secrets
+
     id = secrets.token_hex(6)
     if is_disconnect(error):
         _log.debug("%s failed, error %s: %s", what, id, error)

@@ -7,7 +7,6 @@ import logging
 from typing import TYPE_CHECKING
 
 from mcp_gen.core.errors import McpGenError, RequestTimeout, TransportError
-from mcp_gen.core.redaction import shown_id
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -39,6 +38,9 @@ async def keep_alive(
 
     Source: https://modelcontextprotocol.io/specification/2025-11-25/basic/utilities/ping
     """
+    # Most servers ping nobody, and it brings the parser of URLs.
+    from mcp_gen.core.redaction import shown_id
+
     while True:
         await asyncio.sleep(every_s)
         if reachable is not None and not reachable():

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import re
+from abc import ABC, abstractmethod
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 from weakref import WeakKeyDictionary
 
@@ -42,7 +43,7 @@ _watches: WeakKeyDictionary[ServerState, ConnectionWatch] = WeakKeyDictionary()
 """Watch over the connections of each running server."""
 
 
-class _LimitedHead(asyncio.Protocol):
+class _LimitedHead(asyncio.Protocol, ABC):
     """Mixin for the protocol classes of uvicorn: limits the heads of requests.
 
     A head is a request line with its headers.
@@ -65,9 +66,9 @@ class _LimitedHead(asyncio.Protocol):
     """True if the watch waits for the end of a head."""
     _refused = False
 
+    @abstractmethod
     def _is_at_head(self) -> bool:
         """Return True if the next byte belongs to the head of a request."""
-        raise NotImplementedError
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         """Begin a connection."""

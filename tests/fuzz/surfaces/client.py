@@ -8,7 +8,7 @@ from collections import Counter
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import suppress
 from contextvars import ContextVar
-from typing import Any
+from typing import Any, cast
 
 import httpx2
 
@@ -185,9 +185,10 @@ class Far(httpx2.AsyncBaseTransport):
 
     def _answers_reused(self, body: bytes) -> bool:
         """Return True for the answer to an id of several requests: it may be to any of them."""
-        frame = json.loads(body)
-        is_answer = isinstance(frame, dict) and "method" not in frame
-        return is_answer and json.dumps(frame.get("id")) in self._reused
+        frame: Any = json.loads(body)
+        if not isinstance(frame, dict) or "method" in frame:
+            return False
+        return json.dumps(cast("dict[str, Any]", frame).get("id")) in self._reused
 
     def _check(self, body: bytes) -> None:
         """Check a message of the client."""

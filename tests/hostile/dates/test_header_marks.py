@@ -133,7 +133,7 @@ HINTS: list[Any] = [
     Annotated[float, marked("A")],
     Annotated[str, marked("")],
     Annotated[str, marked("a\r\nb")],
-    Optional[Annotated[str, marked("A")]],  # noqa: UP045
+    Optional[Annotated[str, marked("A")]],  # noqa: UP045  # the other spelling
     list[Annotated[str, marked("A")]],
     dict[str, Annotated[str, marked("A")]],
     Inner,

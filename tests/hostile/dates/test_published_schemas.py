@@ -102,7 +102,7 @@ class Whole(pydantic.BaseModel):
 
 CASES: dict[str, tuple[Any, Any, Any, str]] = {
     "a list": (Unique, [1, 2], [1, 1], "$.it"),
-    "an optional list": (Optional[Unique], [1, 2], [1, 1], "$.it"),  # noqa: UP045
+    "an optional list": (Optional[Unique], [1, 2], [1, 1], "$.it"),  # noqa: UP045  # other spelling
     "a list or text": (Unique | str, "aa", [1, 1], "$.it"),
     "a native keyword": (Annotated[int, extra(minimum=3)], 3, 2, "$.it"),
     "a choice": (Annotated[str, extra(enum=["a", "b"])], "b", "c", "$.it"),

@@ -104,7 +104,7 @@ def work() -> str:
 async def block() -> str:
     """Block the event loop for ever, as a program without a thought does it."""
     say("blocking")
-    time.sleep(1e6)  # noqa: ASYNC251
+    time.sleep(1e6)  # noqa: ASYNC251  # that is the point
     return "never"
 
 

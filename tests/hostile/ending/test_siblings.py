@@ -144,7 +144,9 @@ def test_a_second_interrupt_ends_a_program_with_sockets_at_once(tmp_path: Path) 
         begin(client, "wait")
         process.says("waiting")
         process.signal(signal.SIGINT)
+        deadline = time.monotonic() + WAIT_S
         while listens(tmp_path / "socket"):
+            assert time.monotonic() < deadline, "it still listens"
             time.sleep(0.02)
         process.signal(signal.SIGINT)
         answers = {frame["id"]: frame for frame in decoded(rest(client).splitlines())}

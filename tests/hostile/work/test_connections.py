@@ -6,7 +6,7 @@ import asyncio
 import inspect
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
-from typing import Any
+from typing import Any, cast
 
 import msgspec
 import pytest
@@ -126,7 +126,7 @@ async def test_connections_that_are_being_answered_make_no_room(kind: Parser) ->
 @with_both
 async def test_a_client_that_reads_nothing_is_dropped_once_its_answer_is_over(kind: Parser) -> None:
     async with served(kind, SOON) as server, connected(server) as (_, writer):
-        writer.transport.pause_reading()  # type: ignore[attr-defined]
+        cast("asyncio.Transport", writer.transport).pause_reading()
         writer.write(head(100, "/long"))
         await asyncio.wait_for(until(lambda: server.connections == 1), WAIT_S)
         await asyncio.wait_for(until(lambda: server.connections == 0), WAIT_S)

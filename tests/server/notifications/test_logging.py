@@ -577,6 +577,7 @@ def test_a_handler_is_one_of_the_standard_library() -> None:
     assert isinstance(handler, logging.Handler)
     assert handler.level == logging.ERROR
     handler.close()
+    # Before Python 3.12 there is no `logging.getHandlerByName`.
     assert "to clients" not in logging._handlers  # type: ignore[attr-defined]
 
 
