@@ -60,12 +60,14 @@ if TYPE_CHECKING:
     from mcp_gen.server.tasks.options import Tasks
     from mcp_gen.server.transforms.argument import Argument
     from mcp_gen.server.transforms.transformed_tool import transformed
+    from mcp_gen.session.messages.middleware import CallNext, Middleware
     from mcp_gen.transports.http_server.connection_limits import ConnectionLimits
 
 __all__ = [
     "Accepted",
     "Argument",
     "CacheHints",
+    "CallNext",
     "Cancelled",
     "Change",
     "ChangeWatch",
@@ -91,6 +93,7 @@ __all__ = [
     "McpGenError",
     "Media",
     "MethodNotFound",
+    "Middleware",
     "MissingCapability",
     "ParseError",
     "PeerLimits",
@@ -132,6 +135,7 @@ _HOMES = {
     "Accepted": "mcp_gen.server.context.answers",
     "Argument": "mcp_gen.server.transforms.argument",
     "CacheHints": "mcp_gen.server.listing.cache_hints",
+    "CallNext": "mcp_gen.session.messages.middleware",
     "Cancelled": "mcp_gen.server.context.answers",
     "Change": "mcp_gen.client.subscriptions.watch",
     "Client": "mcp_gen.client.client",
@@ -146,6 +150,7 @@ _HOMES = {
     "Loss": "mcp_gen.core.projection.project",
     "ManagerEvent": "mcp_gen.manager.events",
     "Media": "mcp_gen.client.tools.result_content",
+    "Middleware": "mcp_gen.session.messages.middleware",
     "PeerLimits": "mcp_gen.core.peer_limits",
     "Projected": "mcp_gen.core.projection.project",
     "Reconnect": "mcp_gen.manager.events",

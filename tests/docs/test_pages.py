@@ -24,10 +24,9 @@ from tests.docs.pages import (
 PAGES = pages()
 FILES = sorted(SNIPPETS.rglob("*.py"))
 SHOWN = {block.path for page in PAGES for block in blocks(page) if block.path}
-WITH_TRANSCRIPTS = [page for page in PAGES if any(one.is_transcript for one in blocks(page))]
 
-NOT_GUIDES = {"architecture", "index", "security", "spec-bump"}
-"""Pages about the project itself: they do not begin with a program."""
+NOT_GUIDES = {"architecture", "failures", "index", "security", "spec-bump"}
+"""Pages to look things up in, and pages about the project: they do not begin with a program."""
 
 OLD_BLOCKS: dict[str, str] = {
     "apps": "tests/extensions/test_documented.py",
@@ -39,11 +38,18 @@ OLD_BLOCKS: dict[str, str] = {
     "http": "tests/server/serving",
     "manager": "tests/manager",
     "schemas": "tests/schemas/test_documented.py",
+    "spec-bump": "tests/codegen",
     "security": "tests/hostile/test_security_page.py",
     "tasks": "tests/server/tasks",
     "transformation": "tests/server/transforms",
 }
 """Pages whose blocks are not files of docs/snippets, and what runs them."""
+
+WITH_TRANSCRIPTS = [
+    page
+    for page in PAGES
+    if page.stem not in OLD_BLOCKS and any(one.is_transcript for one in blocks(page))
+]
 
 
 def of(path: Path) -> str:

@@ -1,16 +1,15 @@
 import time
 from typing import Any
 
-from mcp_gen import Context, Server
-from mcp_gen.server.dispatch.middleware import CallNext
+from mcp_gen import CallNext, Context, Server
 
-server = Server("slow", "1.0.0")
+server = Server("sums", "1.0.0")
 
 
 @server.tool
-async def work(n: int) -> int:
-    """Work for a moment."""
-    return sum(range(n))
+async def add_up(to: int) -> int:
+    """Add the numbers up to one."""
+    return sum(range(to + 1))
 
 
 @server.middleware
@@ -19,8 +18,8 @@ async def timing(ctx: Context, method: str, params: Any, call_next: CallNext) ->
     try:
         return await call_next(params)
     finally:
-        ms = (time.perf_counter() - began) * 1000
-        print(f"{method}: {'fast' if ms < 100 else 'slow'}")
+        took_ms = (time.perf_counter() - began) * 1000
+        print(method, "was fast" if took_ms < 1000 else "was slow")
 
 
 if __name__ == "__main__":
