@@ -60,7 +60,7 @@ if TYPE_CHECKING:
     from mcp_gen.server.tasks.options import Tasks
     from mcp_gen.server.transforms.argument import Argument
     from mcp_gen.server.transforms.transformed_tool import transformed
-    from mcp_gen.session.messages.middleware import CallNext, Middleware
+    from mcp_gen.session.messages.middleware import CallNext
     from mcp_gen.transports.http_server.connection_limits import ConnectionLimits
 
 __all__ = [
@@ -93,7 +93,6 @@ __all__ = [
     "McpGenError",
     "Media",
     "MethodNotFound",
-    "Middleware",
     "MissingCapability",
     "ParseError",
     "PeerLimits",
@@ -150,7 +149,6 @@ _HOMES = {
     "Loss": "mcp_gen.core.projection.project",
     "ManagerEvent": "mcp_gen.manager.events",
     "Media": "mcp_gen.client.tools.result_content",
-    "Middleware": "mcp_gen.session.messages.middleware",
     "PeerLimits": "mcp_gen.core.peer_limits",
     "Projected": "mcp_gen.core.projection.project",
     "Reconnect": "mcp_gen.manager.events",

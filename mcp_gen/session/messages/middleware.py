@@ -5,14 +5,24 @@ from __future__ import annotations
 import inspect
 from collections.abc import Awaitable, Callable, Sequence
 from functools import partial
-from typing import Any, TypeAlias, TypeVar
+from typing import Any, Protocol, TypeAlias, TypeVar
 
 from mcp_gen.core.errors import UsageError
 
 __all__ = ["CallNext", "Inner", "Middleware", "validate_middleware", "wrap"]
 
-CallNext: TypeAlias = Callable[[Any], Awaitable[Any]]
-"""Inner handler that a middleware awaits: takes params, returns the result."""
+
+class CallNext(Protocol):
+    """Inner handler that a middleware awaits.
+
+    Args:
+        params: Params of the message: those that the middleware got, or others of its method.
+    """
+
+    def __call__(self, params: Any, /) -> Awaitable[Any]:
+        """Handle the message and return its result; None for a notification."""
+
+
 Middleware: TypeAlias = Callable[[Any, str, Any, CallNext], Awaitable[Any]]
 """Async function around each message: `await mw(ctx, method, params, call_next)`."""
 Inner: TypeAlias = Callable[[Any, Any], Awaitable[Any]]
