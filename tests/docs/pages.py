@@ -167,6 +167,8 @@ class Shell:
 @contextmanager
 def shell(page: Path, folder: Path) -> Generator[Shell]:
     """Give a shell in a copy of the snippets of a page."""
+    if page.parent == ROOT:
+        shutil.copytree(ROOT / "examples", folder / "examples")
     snippets = SNIPPETS / page.stem
     if snippets.is_dir():
         shutil.copytree(snippets, folder, dirs_exist_ok=True)
