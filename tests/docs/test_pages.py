@@ -29,26 +29,17 @@ NOT_GUIDES = {"architecture", "failures", "index", "security", "spec-bump"}
 """Pages to look things up in, and pages about the project: they do not begin with a program."""
 
 OLD_BLOCKS: dict[str, str] = {
-    "apps": "tests/extensions/test_documented.py",
-    "asking": "tests/server/input_requests",
     "client": "tests/client/test_documented.py",
-    "composition": "examples/gateway_server.py",
     "extensions": "tests/extensions/test_documented.py",
-    "failures": "tests/client/spec",
-    "http": "tests/server/serving",
     "manager": "tests/manager",
-    "schemas": "tests/schemas/test_documented.py",
     "spec-bump": "tests/codegen",
-    "security": "tests/hostile/test_security_page.py",
-    "tasks": "tests/server/tasks",
-    "transformation": "tests/server/transforms",
 }
 """Pages whose blocks are not files of docs/snippets, and what runs them."""
 
 WITH_TRANSCRIPTS = [
     page
     for page in PAGES
-    if page.stem not in OLD_BLOCKS and any(one.is_transcript for one in blocks(page))
+    if page.stem != "spec-bump" and any(one.is_transcript for one in blocks(page))
 ]
 
 

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import datetime
 import logging
-import re
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Annotated, Any, Literal
 
 import jsonschema_rs
@@ -18,6 +16,7 @@ import mcp_wire
 from mcp_gen import Accepted, Argument, Context, Server, UsageError, transformed
 from mcp_gen.server.tools.tool import ServerTool
 from mcp_wire import latest
+from tests.docs.programs import program
 from tests.server.tasks.raw_client import CORE, conversing
 from tests.server.tools.calls import call, failure, listed, texts, with_tool
 from tests.support.frames import Speaker, every_revision
@@ -776,13 +775,10 @@ async def test_a_tool_of_another_server_is_offered_as_it_is() -> None:
 
 @every_revision
 async def test_the_documented_transformation_does_what_it_says(revision: str) -> None:
-    page = Path(__file__).parents[3] / "docs" / "transformation.md"
-    block, _ = re.findall(r"```python\n(.*?)```", page.read_text("utf-8"), re.DOTALL)
-    shown: dict[str, Any] = {"__name__": __name__}
-    exec(block, shown)
-    server: Server = shown["server"]
+    with program("transformation", "search") as shown:
+        server: Server = shown.server
     schema = (await listed(server, revision)).input_schema
     assert list(schema["properties"]) == ["words", "limit"]
     assert texts(await call(server, revision, words="lamp", tenant="other")) == ["guest: lamp"]
     assert "`$.arguments.limit`" in await failure(server, revision, words="lamp", limit=30)
-    assert shown["archive"].tools.names == ["search"]
+    assert shown.archive.tools.names == ["search"]
