@@ -80,6 +80,8 @@ class ServerTool(AnyTool):
     """UI metadata: the app that shows the results, and who may call the tool; None without app."""
     is_remote: bool = False
     """True if calls are relayed to another server, with its input requests and results."""
+    hides_mounted: bool = False
+    """True if it takes the place of a mounted tool of its name, as the author asked for."""
 
     def __init__(
         self,

@@ -113,6 +113,16 @@ async def test_it_may_stand_in_front_of_the_mounted_one(revision: str) -> None:
     assert [t["description"] for t in tools if t["name"] == "far_forecast"] == ["In short."]
 
 
+async def test_standing_in_front_on_purpose_is_not_warned_of(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    server = near(weather())
+    server.transform_tool("far_forecast", description="In short.")
+    async with talk(lambda: server, PER_REQUEST) as client:
+        assert "far_forecast" in await client.names("tools/list", "tools")
+    assert caplog.text == ""
+
+
 async def test_a_tool_that_is_mounted_twice_over_is_found() -> None:
     server = near(near(weather(), "a"), "b")
     server.transform_tool("b_a_forecast", keep=True, name="forecast", arguments=PLACE)
