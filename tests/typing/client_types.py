@@ -54,6 +54,8 @@ async def results_are_typed(session: ClientSession) -> None:
     async for template in session.resource_templates():
         assert_type(template, latest.ResourceTemplate)
     assert_type([prompt async for prompt in session.prompts()], list[latest.Prompt])
+    assert_type(session.server_info, latest.Implementation | None)
+    assert_type(session.server_capabilities, latest.ServerCapabilities)
     called = await session.call_tool("t")
     assert_type(text_of(called), str)
     assert_type(images_of(called), list[Media])
