@@ -117,7 +117,7 @@ def read_as(kind: type[S], value: Any) -> S | None:
         if it has one. None if there is no value, or too much is missing.
     """
     if value is None or isinstance(value, kind):
-        return cast("S | None", value)
+        return value
     encoded = mcp_wire.encode(value)
     try:
         return mcp_wire.decode(kind, encoded)
