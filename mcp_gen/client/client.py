@@ -7,6 +7,7 @@ from collections.abc import Coroutine, Mapping, Sequence
 from types import ModuleType, TracebackType
 from typing import TYPE_CHECKING, Any, TypeVar
 
+import mcp_wire
 from mcp_gen.client.callbacks.callbacks import (
     ClientCallbacks,
     FormHandler,
@@ -188,8 +189,8 @@ class Client(CallbackDecorators):
             revision: Protocol version (revision) to pin. None: the newest that both sides support,
                 found with `server/discover` and, if that fails, with `initialize`. The result is
                 remembered for the next connection to the same server.
-            result_revision: Revision of the results, as its name or its module. None: the pinned
-                revision, or else the newest.
+            result_revision: Revision of the types of results, as its name or its module. None: the
+                newest, whatever revision is pinned or negotiated.
             headers: HTTP headers of every request: a mapping, or a function, sync or async, called
                 before each request. URLs only.
             bearer_token: Bearer token of every request. URLs only.
@@ -313,9 +314,9 @@ class Client(CallbackDecorators):
             connection.changed()
 
 
-def _results_at(results: str | ModuleType | None) -> str | None:
+def _results_at(results: str | ModuleType | None) -> str:
     if results is None:
-        return None
+        return mcp_wire.LATEST
     profile = getattr(results, "PROFILE", None)
     name: str = profile.revision if profile is not None else str(results)
     return select([name])[0]

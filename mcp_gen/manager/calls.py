@@ -6,6 +6,8 @@ import asyncio
 import logging
 from typing import TYPE_CHECKING, Any, Literal, TypeVar, Unpack, overload
 
+from msgspec import UNSET
+
 from mcp_gen.core.errors import UsageError
 from mcp_gen.manager.events import EventDispatcher, ManagerEvent
 from mcp_gen.manager.items import (
@@ -19,6 +21,8 @@ from mcp_gen.manager.names import split
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
+
+    from typing_extensions import TypeForm
 
     from mcp_gen.client.session.session import ClientSession
     from mcp_gen.client.session.tool_calls import CallOptions
@@ -111,10 +115,20 @@ class ManagerCalls:
         self,
         name: str,
         arguments: dict[str, Any] | None = None,
-        *,
-        returns: None = None,
         **options: Unpack[CallOptions],
     ) -> latest.CallToolResult: ...
+
+    @overload
+    async def call_tool(
+        self,
+        name: str,
+        arguments: dict[str, Any] | None = None,
+        *,
+        returns: None,
+        **options: Unpack[CallOptions],
+    ) -> None: ...
+
+    # Checkers without TypeForm understand classes.
 
     @overload
     async def call_tool(
@@ -126,6 +140,16 @@ class ManagerCalls:
         **options: Unpack[CallOptions],
     ) -> T: ...
 
+    @overload
+    async def call_tool(
+        self,
+        name: str,
+        arguments: dict[str, Any] | None = None,
+        *,
+        returns: TypeForm[T],
+        **options: Unpack[CallOptions],
+    ) -> T: ...
+
     async def call_tool(
         self,
         name: str,
@@ -134,7 +158,7 @@ class ManagerCalls:
         meta: dict[str, Any] | None = None,
         timeout_s: float | None = None,
         progress: OnProgress | None = None,
-        returns: Any = None,
+        returns: Any = UNSET,
         retry: bool = False,
     ) -> Any:
         """Call a tool by its qualified name (`tools/call`).
@@ -148,7 +172,8 @@ class ManagerCalls:
             meta: More keys for the `_meta` of the request.
             timeout_s: Seconds that the answer may take; None takes the default of the session.
             progress: Called with each progress notification.
-            returns: A type to convert the structured content to; see `ClientSession.call_tool`.
+            returns: Type of the result, or None for nothing; see `ClientSession.call_tool`. Not
+                given: the plain result.
             retry: True calls the tool once more if the server disconnects during the call, and the
                 tool declares that it is idempotent (`idempotentHint`).
 

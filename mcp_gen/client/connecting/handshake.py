@@ -63,10 +63,7 @@ class Handshake:
         if pinned and agreed is not profile:
             raise ProtocolError(f"asked for {revision}, the server answers at {agreed.revision}")
         self._apply(agreed)
-        results_at = revision if pinned else mcp_wire.LATEST
-        session = self._client.session_over(
-            self._connection, agreed, results_at=results_at, meta=meta, opening=opening
-        )
+        session = self._client.session_over(self._connection, agreed, meta=meta, opening=opening)
         await self._send_initialized(agreed, session)
         self._connection.reopen_session = lambda: self._recreate_session(agreed, session)
         await self._connection.opened(session)

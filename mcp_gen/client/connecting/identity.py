@@ -34,7 +34,7 @@ class ClientProfile:
         callbacks: ClientCallbacks,
         settings: ClientSettings,
         reporter: ViolationReporter,
-        results_at: str | None = None,
+        results_at: str = mcp_wire.LATEST,
     ) -> None:
         self.info = info
         self.callbacks = callbacks
@@ -79,15 +79,11 @@ class ClientProfile:
         connection: ClientConnection,
         profile: Profile,
         *,
-        results_at: str,
         meta: dict[str, Any] | None,
         opening: Any,
     ) -> ClientSession:
-        """Return the session, bound to this connection: a new one, or the existing one.
-
-        `results_at` is the revision of results unless the program has chosen another.
-        """
-        results_at = self._results_at or results_at
+        """Return the session, bound to this connection: a new one, or the existing one."""
+        results_at = self._results_at
         if self._session is None:
             self._session = ClientSession(
                 connection,

@@ -74,8 +74,8 @@ class ClientSessionRelay:
 
     @property
     def capabilities(self) -> Any:
-        """ServerCapabilities that the server declared."""
-        return self._session.server_capabilities
+        """ServerCapabilities that the server declared, of the negotiated revision."""
+        return self._session.opening.capabilities
 
     @property
     def is_lost(self) -> bool:

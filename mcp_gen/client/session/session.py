@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import msgspec
 
-import mcp_wire
 from mcp_gen.client.requests.cache import ResponseCache
 from mcp_gen.client.requests.pages import walk_pages
 from mcp_gen.client.session.incoming import IncomingMessages
@@ -22,7 +21,7 @@ from mcp_gen.client.tasks.tasks import TaskCalls
 from mcp_gen.client.tools.typed_results import TypedResults
 from mcp_gen.core.errors import McpError, SessionLost, UsageError
 from mcp_gen.core.extensions.extensions import SERVER, declared, exists_at, owner_of
-from mcp_gen.core.loose_json import convert_fields
+from mcp_gen.core.loose_json import convert_fields, read_as
 from mcp_gen.session.messages.sender import RevisionAdapter
 from mcp_wire import latest
 from mcp_wire.peer_calls import ServerCaller
@@ -55,10 +54,10 @@ _log = logging.getLogger("mcp_gen.client")
 class ClientSession(ToolCalls):
     """A session with one server; created by `Client.connect`.
 
-    Results have the types of the newest revision, or those of the pinned or requested one. If the
-    server can be restarted or reconnected, the next request after a lost connection does so.
-    Read-only requests are then retried. Other requests raise SessionLost, because the client cannot
-    know whether the server has handled them.
+    Results have the types of the newest revision, or those of `result_revision`. If the server can
+    be restarted or reconnected, the next request after a lost connection does so. Read-only
+    requests are then retried. Other requests raise SessionLost, because the client cannot know
+    whether the server has handled them.
 
     Args:
         connection: The connection whose revision was negotiated.
@@ -146,7 +145,7 @@ class ClientSession(ToolCalls):
         self._tasks.connection_changed()
         self.default_timeout_s = settings.timeout_s
         self.opening = opening
-        """The server's InitializeResult or DiscoverResult."""
+        """The server's InitializeResult or DiscoverResult, of the negotiated revision."""
         if connection.on_violation is not None:
             self._report_server_info()
         if self._incoming.relay is not None:
@@ -161,21 +160,23 @@ class ClientSession(ToolCalls):
     # --- server information ---
 
     @property
-    def server_info(self) -> Any:
-        """The server's Implementation (name and version); None if it did not send one.
+    def server_info(self) -> latest.Implementation | None:
+        """The server's name and version, of the newest type; None if it did not send them.
 
         Of a malformed one in `_meta`, the members that fit are kept; a missing text is empty.
         """
         if self.profile.server_info_key is None:
-            return self.opening.server_info
+            return read_as(latest.Implementation, self.opening.server_info)
         return self._read_server_info()[0]
 
-    def _read_server_info(self) -> tuple[Any, list[tuple[str, str]]]:
+    def _read_server_info(
+        self,
+    ) -> tuple[latest.Implementation | None, list[tuple[str, str]]]:
         meta: dict[str, Any] = self.opening.meta or {}
         info = meta.get(self.profile.server_info_key or "")
         if info is None:
             return None, []
-        return convert_fields(mcp_wire.types(self.revision).Implementation, info)
+        return convert_fields(latest.Implementation, info)
 
     def _report_server_info(self) -> None:
         discover, key = self.profile.discover, self.profile.server_info_key
@@ -185,12 +186,13 @@ class ClientSession(ToolCalls):
                 self._connection.report_violation(discover.name, where, what)
 
     @property
-    def server_capabilities(self) -> Any:
-        """ServerCapabilities that the server declared, of the negotiated revision.
+    def server_capabilities(self) -> latest.ServerCapabilities:
+        """Capabilities that the server declared, of the newest type at every revision.
 
-        `extra` has those that the revision does not name.
+        What it did not declare is None; `extra` has the capabilities that the type does not name.
         """
-        return self.opening.capabilities
+        found = read_as(latest.ServerCapabilities, self.opening.capabilities)
+        return found or latest.ServerCapabilities()
 
     @property
     def instructions(self) -> str | None:
@@ -226,7 +228,7 @@ class ClientSession(ToolCalls):
             The settings, maybe empty; None also where the negotiated revision does not support the
             extension.
         """
-        return declared(extension, self.server_capabilities, self.profile, SERVER)
+        return declared(extension, self.opening.capabilities, self.profile, SERVER)
 
     async def request(
         self,
@@ -450,7 +452,7 @@ class ClientSession(ToolCalls):
 
     async def _repeat_log_level(self) -> None:
         """Send the log level to a new session of the server, if the server supports logging."""
-        if self._log_level is None or self.server_capabilities.logging is None:
+        if self._log_level is None or self.opening.capabilities.logging is None:
             return
         try:
             await self.set_level(self._log_level)

@@ -6,12 +6,16 @@ from abc import abstractmethod
 from functools import partial
 from typing import TYPE_CHECKING, Any, TypedDict, TypeVar, Unpack, overload
 
+from msgspec import UNSET
+
 from mcp_gen.core.errors import McpError, SessionLost, TaskGone
 from mcp_gen.session.messages.sender import RevisionAdapter, is_plain
 from mcp_wire.peer_calls import ServerCaller
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Awaitable, Callable
+
+    from typing_extensions import TypeForm
 
     from mcp_gen.client.tasks.tasks import TaskCalls
     from mcp_gen.client.tasks.tool_task import ToolTask
@@ -58,10 +62,23 @@ class ToolCalls(RevisionAdapter, ServerCaller):
         task: bool | common.TaskMetadata | None = None,
         input_responses: latest.InputResponses | None = None,
         request_state: str | None = None,
-        *,
-        returns: None = None,
         **options: Unpack[CallOptions],
     ) -> latest.CallToolResult: ...
+
+    @overload
+    async def call_tool(
+        self,
+        name: str,
+        arguments: dict[str, Any] | None = None,
+        task: bool | common.TaskMetadata | None = None,
+        input_responses: latest.InputResponses | None = None,
+        request_state: str | None = None,
+        *,
+        returns: None,
+        **options: Unpack[CallOptions],
+    ) -> None: ...
+
+    # Checkers without TypeForm understand classes.
 
     @overload
     async def call_tool(
@@ -76,6 +93,19 @@ class ToolCalls(RevisionAdapter, ServerCaller):
         **options: Unpack[CallOptions],
     ) -> T: ...
 
+    @overload
+    async def call_tool(
+        self,
+        name: str,
+        arguments: dict[str, Any] | None = None,
+        task: bool | common.TaskMetadata | None = None,
+        input_responses: latest.InputResponses | None = None,
+        request_state: str | None = None,
+        *,
+        returns: TypeForm[T],
+        **options: Unpack[CallOptions],
+    ) -> T: ...
+
     async def call_tool(
         self,
         name: str,
@@ -87,7 +117,7 @@ class ToolCalls(RevisionAdapter, ServerCaller):
         meta: dict[str, Any] | None = None,
         timeout_s: float | None = None,
         progress: OnProgress | None = None,
-        returns: Any = None,
+        returns: Any = UNSET,
         retry: bool = False,
     ) -> Any:
         """Call a tool (`tools/call`) and return its result.
@@ -109,10 +139,11 @@ class ToolCalls(RevisionAdapter, ServerCaller):
             timeout_s: Seconds that the answer may take, restarted by each progress notification;
                 None: the default of the session.
             progress: Called with each progress notification.
-            returns: Type of the result: any type that msgspec can decode, or a pydantic model. The
-                structured content is validated against the tool's output schema (the tools are
-                listed once for it) and converted. Without structured content, the text is decoded
-                as JSON.
+            returns: Type of the result, as one writes it in an annotation: `Point`, `list[int]`,
+                `str | None`; None for a tool that gives nothing. It means the same at every
+                revision. The structured content is validated against the tool's output schema (the
+                tools are listed once for it) and converted. Without structured content, the text is
+                decoded as JSON; for `str`, it is the text itself. Not given: the plain result.
             retry: True repeats the call after a lost connection if the tool declares itself
                 idempotent (`idempotentHint`).
 
@@ -133,7 +164,7 @@ class ToolCalls(RevisionAdapter, ServerCaller):
         Source: https://modelcontextprotocol.io/specification/2026-07-28/server/tools
         """
         needs_full_path = (
-            returns is not None
+            returns is not UNSET
             or retry
             or task is not None
             or name in self._tasks.task_only
@@ -172,7 +203,9 @@ class ToolCalls(RevisionAdapter, ServerCaller):
             if not retry or self.connect_again is None or not await self._is_idempotent(name):
                 raise
             result = await call()
-        return result if returns is None else await self._typed_results.read(name, result, returns)
+        if returns is UNSET:
+            return result
+        return await self._typed_results.read(name, result, returns)
 
     async def _call(
         self,

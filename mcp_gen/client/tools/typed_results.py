@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import sys
-from typing import TYPE_CHECKING, Any, TypeVar, cast
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import msgspec
 from msgspec import UNSET
 
+from mcp_gen.client.tools.plain_values import candidates, named, unwrapped, wraps
 from mcp_gen.client.tools.result_content import text_of
 from mcp_gen.core.errors import (
     InvalidResult,
@@ -28,9 +29,6 @@ if TYPE_CHECKING:
 __all__ = ["TypedResults"]
 
 T = TypeVar("T")
-
-_WRAPPED = "result"
-"""Key under which servers wrap data that is not an object."""
 
 
 class TypedResults:
@@ -67,8 +65,10 @@ class TypedResults:
             self._tools = {one.name: one async for one in self._session.tools()}
         return self._tools.get(name)
 
-    async def read(self, name: str, result: common.CallToolResult, returns: type[T]) -> T:
-        """Return the structured content of a result as a `returns`, validated by the output schema.
+    async def read(self, name: str, result: common.CallToolResult, returns: Any) -> Any:
+        """Return what a tool gave as a `returns`: its structured content, or its text without one.
+
+        Structured content is validated by the output schema.
 
         Raises:
             ToolError: The tool failed; the message is the text of the result.
@@ -82,11 +82,13 @@ class TypedResults:
         if result.is_error:
             raise ToolError(text_of(result) or f"{name}: the tool failed and does not say how")
         data: Any = getattr(result, "structured_content", UNSET)
-        if data is None and not hasattr(type(result), "result_type"):
+        if data is None and self._session.profile.structured_content != "any":
             data = UNSET  # null is data only at revisions that allow any JSON
         if await self._has_valid_data(name, data):
-            return _convert_data(name, data, returns)
-        return _from_text(name, text_of(result), returns)
+            # Where data is an object, other values are in one: the schema tells it from a result.
+            schema = getattr(await self.tool(name), "output_schema", None)
+            return _convert_data(name, data, returns, unwrap=wraps(schema))
+        return _from_content(name, result, returns)
 
     async def _has_valid_data(self, name: str, data: Any) -> bool:
         """Return True if there is valid data, False if there is none and none is required."""
@@ -126,28 +128,51 @@ class TypedResults:
         return True
 
 
-def _convert_data(name: str, data: Any, returns: type[T]) -> T:
-    """Return the data as a `returns`; unwrap the `result` key if only its value fits."""
-    try:
-        return _convert(data, returns)
-    except msgspec.ValidationError as error:
-        problem = str(error)
-    if data.__class__ is dict and data.keys() == {_WRAPPED}:
+def _convert_data(name: str, data: Any, returns: Any, *, unwrap: bool) -> Any:
+    """Return the data, or the value under its only key `result`, as a `returns`.
+
+    Args:
+        name: Name of the tool.
+        data: The structured content.
+        returns: The type.
+        unwrap: The value under the key comes first; else it counts only if the data does not fit.
+
+    Raises:
+        InvalidResult: Neither fits.
+    """
+    values = [data, *unwrapped(data)]
+    if unwrap:
+        values.reverse()
+    problems: list[str] = []
+    for value in values:
         try:
-            return _convert(data[_WRAPPED], returns)
+            return _convert(value, returns)
         except msgspec.ValidationError as error:
-            problem = str(error)
-    raise InvalidResult(f"{name}: {problem}")
+            problems.append(str(error))
+    raise _misfit(name, problems[0 if unwrap else -1])
 
 
-def _from_text(name: str, text: str, returns: type[T]) -> T:
-    """Return the text as a `returns`: servers without structured content send JSON as text."""
-    if returns is str:
-        return cast("T", text)
-    try:
-        return _convert_data(name, msgspec.json.decode(text), returns)
-    except msgspec.DecodeError:
-        raise InvalidResult(f"{name}: expected data, got text that is no JSON") from None
+def _from_content(name: str, result: Any, returns: Any) -> Any:
+    """Return the content as a `returns`: servers without structured content send JSON as text.
+
+    Raises:
+        InvalidResult: It does not fit.
+    """
+    values, problem = candidates(result, returns)
+    if problem is not None:
+        problem = f"expected {named(returns)}, got {problem}"
+    for value in values:
+        try:
+            return _convert(value, returns)
+        except msgspec.ValidationError as error:
+            problem = problem or str(error)
+    raise _misfit(name, problem or "")
+
+
+def _misfit(name: str, problem: str) -> InvalidResult:
+    """Return the error for a result that does not fit the type; it ends in the path."""
+    path = "" if " - at `" in problem else " - at `$`"
+    return InvalidResult(f"{name}: {problem}{path}")
 
 
 def _convert(data: Any, returns: type[T]) -> T:

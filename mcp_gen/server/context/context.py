@@ -120,21 +120,22 @@ class Context(Struct, eq=False):
         return self._origin.session
 
     @property
-    def client_info(self) -> Any:
-        """Name and version that the client states: a wire type or plain JSON; None without one.
+    def client_info(self) -> latest.Implementation | None:
+        """Name and version that the client states, of the newest type; None if it states none.
 
-        For display and logs only: it is not authenticated.
+        For display and logs only: it is not authenticated. Of a malformed one, the members that fit
+        are kept; a missing text is empty.
         """
-        return self._origin.client_info
+        return self._origin.info_read()
 
     @property
-    def client_capabilities(self) -> Any:
-        """Capabilities that the client declared.
+    def client_capabilities(self) -> latest.ClientCapabilities:
+        """Capabilities that the client declared, of the newest type at every revision.
 
-        A wire type, whose `extra` has those that the revision does not name; from 2026-07-28 on,
-        the JSON object.
+        What it did not declare is None; `extra` has the capabilities that the type does not name.
+        Before the handshake nothing is declared.
         """
-        return self._origin.capabilities
+        return self._origin.capabilities_read()
 
     @property
     def principal(self) -> str | None:
@@ -157,7 +158,8 @@ class Context(Struct, eq=False):
         and `list_roots`, which work at every revision.
         """
         kernel, channel = runtime_of(self).kernel, self._origin.channel
-        return client_at(self.profile, channel, kernel, self, outer_layers(self))
+        said = self._origin.capabilities
+        return client_at(self.profile, channel, kernel, self, said, outer_layers(self))
 
     @property
     def lifespan(self) -> Any:

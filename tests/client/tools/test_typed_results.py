@@ -208,7 +208,7 @@ async def test_null_is_data_where_any_json_is() -> None:
 @every_revision
 async def test_text_that_is_no_json_is_no_data(revision: str) -> None:
     server = saying(revision, None, content=[{"type": "text", "text": "about five"}])
-    with pytest.raises(InvalidResult, match="text that is no JSON"):
+    with pytest.raises(InvalidResult, match="text that is not JSON"):
         await said(server, revision, int)
 
 
