@@ -51,6 +51,7 @@ if TYPE_CHECKING:
     from mcp_gen.server.content.blocks import Structured
     from mcp_gen.server.context.answers import Accepted, Cancelled, Declined
     from mcp_gen.server.context.context import Context
+    from mcp_gen.server.context.current import current_context
     from mcp_gen.server.functions.dependencies import Depends
     from mcp_gen.server.listing.cache_hints import CacheHints
     from mcp_gen.server.prompts.messages import assistant, user
@@ -119,6 +120,7 @@ __all__ = [
     "UsageError",
     "Violation",
     "assistant",
+    "current_context",
     "images_of",
     "links_of",
     "media_of",
@@ -158,6 +160,7 @@ _HOMES = {
     "ToolTask": "mcp_gen.client.tasks.tool_task",
     "ChangeWatch": "mcp_gen.client.subscriptions.watch",
     "assistant": "mcp_gen.server.prompts.messages",
+    "current_context": "mcp_gen.server.context.current",
     "images_of": "mcp_gen.client.tools.result_content",
     "links_of": "mcp_gen.client.tools.result_content",
     "media_of": "mcp_gen.client.tools.result_content",

@@ -16,6 +16,7 @@ from mcp_gen.server.mounting.merged_lists import ItemNumbers, is_cacheable, item
 from mcp_gen.server.mounting.mount import ListItem, Mount
 from mcp_gen.server.notifications.topics import LISTS
 from mcp_gen.session.kernel.errors import is_for_peer, masked
+from mcp_gen.session.messages.current import CURRENT, leave
 from mcp_wire import encode
 
 if TYPE_CHECKING:
@@ -263,7 +264,11 @@ class LocalMount(Mount):
         if _is_watched(self.server, what) and type(params).__name__.startswith("Raw"):
             # Hooks and middleware get params that are decoded completely.
             params = method.decode_params(encode(params))
-        return await route.call(inner, params)
+        token = CURRENT.set(inner)
+        try:
+            return await route.call(inner, params)
+        finally:
+            leave(token)
 
     # --- start and end ---
 
