@@ -153,6 +153,20 @@ class _ContextServices:
 
         await log(self._ctx, level, data, logger)
 
+    async def call_tool(self, name: str, arguments: Any, returns: Any) -> Any:
+        """See `Context.call_tool`."""
+        # Loaded with the first call of a handler to its own server.
+        from mcp_gen.server.own_calls.calls import call_tool
+
+        return await call_tool(self._ctx, name, arguments, returns)
+
+    async def read_resource(self, uri: str) -> latest.ReadResourceResult:
+        """See `Context.read_resource`."""
+        # Loaded with the first call of a handler to its own server.
+        from mcp_gen.server.own_calls.calls import read_resource
+
+        return await read_resource(self._ctx, uri)
+
     def rounds(self) -> RoundsView:
         """Return the state of the multi round-trip request; see `RequestServices.rounds`."""
         return current_rounds(self._ctx)

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import sys
-from typing import TYPE_CHECKING, Any, TypeVar, cast
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import msgspec
 from msgspec import UNSET
@@ -15,8 +14,8 @@ from mcp_gen.core.errors import (
     SchemaNotChecked,
     ToolError,
     UncheckedResult,
-    UsageError,
 )
+from mcp_gen.core.typed_data import data_from_text, typed_data
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -28,9 +27,6 @@ if TYPE_CHECKING:
 __all__ = ["TypedResults"]
 
 T = TypeVar("T")
-
-_WRAPPED = "result"
-"""Key under which servers wrap data that is not an object."""
 
 
 class TypedResults:
@@ -85,8 +81,8 @@ class TypedResults:
         if data is None and not hasattr(type(result), "result_type"):
             data = UNSET  # null is data only at revisions that allow any JSON
         if await self._has_valid_data(name, data):
-            return _convert_data(name, data, returns)
-        return _from_text(name, text_of(result), returns)
+            return typed_data(name, data, returns)
+        return data_from_text(name, text_of(result), returns)
 
     async def _has_valid_data(self, name: str, data: Any) -> bool:
         """Return True if there is valid data, False if there is none and none is required."""
@@ -124,48 +120,3 @@ class TypedResults:
                 f"{name}: the result was not checked by the server's output schema: {error}"
             ) from None
         return True
-
-
-def _convert_data(name: str, data: Any, returns: type[T]) -> T:
-    """Return the data as a `returns`; unwrap the `result` key if only its value fits."""
-    try:
-        return _convert(data, returns)
-    except msgspec.ValidationError as error:
-        problem = str(error)
-    if data.__class__ is dict and data.keys() == {_WRAPPED}:
-        try:
-            return _convert(data[_WRAPPED], returns)
-        except msgspec.ValidationError as error:
-            problem = str(error)
-    raise InvalidResult(f"{name}: {problem}")
-
-
-def _from_text(name: str, text: str, returns: type[T]) -> T:
-    """Return the text as a `returns`: servers without structured content send JSON as text."""
-    if returns is str:
-        return cast("T", text)
-    try:
-        return _convert_data(name, msgspec.json.decode(text), returns)
-    except msgspec.DecodeError:
-        raise InvalidResult(f"{name}: expected data, got text that is no JSON") from None
-
-
-def _convert(data: Any, returns: type[T]) -> T:
-    try:
-        return msgspec.convert(data, returns, dec_hook=_by_pydantic)
-    except TypeError as error:
-        raise UsageError(f"returns={returns!r}: {error}") from None
-
-
-def _by_pydantic(returns: type[Any], data: Any) -> Any:
-    pydantic: Any = sys.modules.get("pydantic")
-    if pydantic is None:
-        raise UsageError(f"returns: nothing reads {returns.__name__}")
-    try:
-        return pydantic.TypeAdapter(returns).validate_python(data)
-    except pydantic.errors.PydanticUserError:
-        raise UsageError(f"returns: nothing reads {returns.__name__}") from None
-    except pydantic.ValidationError as error:
-        first = error.errors(include_url=False, include_context=False, include_input=False)[0]
-        path = "".join(f"[{one}]" if isinstance(one, int) else f".{one}" for one in first["loc"])
-        raise ValueError(f"{first['msg']} - at `${path}`") from None

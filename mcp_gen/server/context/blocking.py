@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import contextvars
-from collections.abc import Awaitable, Callable, Coroutine
+from collections.abc import Awaitable, Callable, Coroutine, Mapping
 from functools import partial, update_wrapper
 from operator import attrgetter
-from typing import Any, Concatenate, ParamSpec, TypeVar, overload
+from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, TypeVar, overload
 
 from mcp_gen.core.errors import UsageError
 from mcp_gen.server.context.context import (
@@ -18,6 +18,9 @@ from mcp_gen.server.context.context import (
     thread_bridge_of,
 )
 from mcp_gen.server.context.threads import ThreadBridge
+
+if TYPE_CHECKING:
+    from mcp_wire import latest
 
 __all__ = ["BlockingContext", "call_in_thread"]
 
@@ -91,6 +94,29 @@ class BlockingContext:
     list_roots = _blocking(Context.list_roots)
     report_progress = _blocking(Context.report_progress)
     log = _blocking(Context.log)
+    read_resource = _blocking(Context.read_resource)
+
+    @overload
+    def call_tool(
+        self, name: str, arguments: Mapping[str, Any] | None = None, *, returns: None = None
+    ) -> latest.CallToolResult: ...
+
+    @overload
+    def call_tool(
+        self, name: str, arguments: Mapping[str, Any] | None = None, *, returns: type[T]
+    ) -> T: ...
+
+    def call_tool(
+        self, name: str, arguments: Mapping[str, Any] | None = None, *, returns: Any = None
+    ) -> Any:
+        """Call a tool of the server of this request; see `Context.call_tool`.
+
+        Args:
+            name: Name of the tool.
+            arguments: Arguments by name.
+            returns: Type of the result.
+        """
+        return _wait(self._ctx, self._ctx.call_tool(name, arguments, returns=returns))
 
     @overload
     def ask_all(self, a: Awaitable[T1], /) -> tuple[T1]: ...

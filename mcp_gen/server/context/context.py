@@ -202,6 +202,65 @@ class Context(Struct, eq=False):
             self.require(arms[type(result)])
         return result
 
+    # --- calls to the same server ---
+
+    @overload
+    async def call_tool(
+        self, name: str, arguments: Mapping[str, Any] | None = None, *, returns: None = None
+    ) -> latest.CallToolResult: ...
+
+    @overload
+    async def call_tool(
+        self, name: str, arguments: Mapping[str, Any] | None = None, *, returns: type[T]
+    ) -> T: ...
+
+    async def call_tool(
+        self, name: str, arguments: Mapping[str, Any] | None = None, *, returns: Any = None
+    ) -> Any:
+        """Call a tool of the server of this request, as its client would.
+
+            forecast = await ctx.call_tool("forecast", {"city": "Oslo"}, returns=Forecast)
+
+        The call passes hooks, middleware, filters, the checks of arguments and results, and mounts.
+        A tool that runs as a task is awaited like any other. Input requests of the tool are part of
+        this request: in a multi round-trip request this handler runs again, too; see `elicit`. Its
+        progress is not sent. Calls may be nested up to `PeerLimits.max_nested_calls`.
+
+        Args:
+            name: Name of the tool in this server; in a mounted server, without the prefix.
+            arguments: Arguments by name: plain JSON, or values that JSON can carry.
+            returns: Type of the result: any type that msgspec can decode, or a pydantic model. The
+                structured content is converted; without it, the text is decoded as JSON.
+
+        Returns:
+            The CallToolResult, also one with `is_error`; with `returns`, a value of that type.
+
+        Raises:
+            ToolError: with `returns`: the tool failed.
+            InvalidResult: with `returns`: the content does not fit the type.
+            InvalidParams: there is no such tool for this client, or, at revisions that say so in
+                errors, the arguments do not fit.
+            McpError: raised by the tool, or calls are nested too deeply.
+            UsageError: the server has no tools, the arguments cannot be encoded, or the tool
+                returned an InputRequiredResult.
+        """
+        return await runtime_of(self).services(self).call_tool(name, arguments, returns)
+
+    async def read_resource(self, uri: str) -> latest.ReadResourceResult:
+        """Read a resource of the server of this request, as its client would; see `call_tool`.
+
+        Args:
+            uri: URI of the resource.
+
+        Returns:
+            The contents, in the newest wire types.
+
+        Raises:
+            McpError: there is no such resource for this client, or calls are nested too deeply.
+            UsageError: the server has no resources.
+        """
+        return await runtime_of(self).services(self).read_resource(uri)
+
     # --- notifications to the client ---
 
     async def report_progress(

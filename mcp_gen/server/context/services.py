@@ -31,12 +31,21 @@ class RoundsView(Protocol):
 
     number: int
     """Number of the current run of the handler; the first is 1."""
-    closed: bool
-    """True once the handler has ended for good, or must end for the next round."""
+    spans_mounts: bool
+    """True if the handlers of mounted servers ask in these rounds, too."""
+
+    @property
+    def closed(self) -> bool:
+        """True once the handler has ended for good, or must end for the next round."""
+        ...
+
     responses: Mapping[str, Any] | None
     user_state: str | None
-    values: dict[str, Any]
-    """Results of `once`, by key."""
+
+    @property
+    def values(self) -> dict[str, Any]:
+        """Results of `once`, by key."""
+        ...
 
     async def once(self, key: str, make: Callable[[], Any]) -> Any:
         """Return the value of a key, made on first use; see `Context.once`."""
@@ -102,6 +111,14 @@ class RequestServices(Protocol):
 
     async def log(self, level: latest.LoggingLevel, data: Any, logger: str | None) -> None:
         """See `Context.log`."""
+        ...
+
+    async def call_tool(self, name: str, arguments: Any, returns: Any) -> Any:
+        """See `Context.call_tool`."""
+        ...
+
+    async def read_resource(self, uri: str) -> latest.ReadResourceResult:
+        """See `Context.read_resource`."""
         ...
 
     def rounds(self) -> RoundsView:
