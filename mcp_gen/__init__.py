@@ -58,6 +58,7 @@ if TYPE_CHECKING:
     from mcp_gen.server.resources.contents import Contents
     from mcp_gen.server.resources.files import FileResources
     from mcp_gen.server.server import Server
+    from mcp_gen.server.session_state import SessionState
     from mcp_gen.server.tasks.options import Tasks
     from mcp_gen.server.transforms.argument import Argument
     from mcp_gen.server.transforms.transformed_tool import transformed
@@ -106,6 +107,7 @@ __all__ = [
     "ServerConfig",
     "SessionExpired",
     "SessionLost",
+    "SessionState",
     "Structured",
     "TaskCancelled",
     "TaskGone",
@@ -153,6 +155,7 @@ _HOMES = {
     "Reconnect": "mcp_gen.manager.events",
     "Violation": "mcp_gen.client.callbacks.violations",
     "Server": "mcp_gen.server.server",
+    "SessionState": "mcp_gen.server.session_state",
     "ServerConfig": "mcp_gen.manager.config",
     "Structured": "mcp_gen.server.content.blocks",
     "TaskState": "mcp_gen.client.tasks.state",

@@ -44,8 +44,8 @@ FLOORS: Mapping[str, tuple[tuple[str, ...], ...]] = {
             "bounds",
             "peer_limits",
             "redaction",
-            "typed_data",
         ),
+        ("typed_data",),
         ("envelope",),
         ("stores", "text_encoding", "transport", "projection"),
         ("relay", "protocol_state"),
@@ -73,7 +73,7 @@ FLOORS: Mapping[str, tuple[tuple[str, ...], ...]] = {
     "mcp_gen.server": (
         ("context", "content"),
         ("functions", "listing", "input_requests", "notifications"),
-        ("own_calls",),
+        ("own_calls", "session_state"),
         ("tools", "resources", "request_services"),
         ("transforms", "tasks", "apps", "prompts"),
         ("api", "dispatch"),

@@ -6,15 +6,43 @@ import sys
 from typing import Any, TypeVar, cast
 
 import msgspec
+from msgspec import Raw
 
+from mcp_gen.core.checks.finite import check_finite
 from mcp_gen.core.errors import InvalidResult, UsageError
 
-__all__ = ["data_from_text", "typed_data"]
+__all__ = ["data_from_text", "data_to_json", "typed_data", "typed_value"]
 
 T = TypeVar("T")
 
 _WRAPPED = "result"
 """Key under which servers wrap data that is not an object."""
+
+
+def data_to_json(value: Any, what: str) -> bytes:
+    """Return a value as JSON text; pydantic models are values, too.
+
+    Args:
+        value: The value.
+        what: Beginning of the error message.
+
+    Raises:
+        TypeError, ValueError, NotImplementedError: JSON cannot carry the value.
+        UsageError: A number in it is NaN or infinite.
+    """
+    json = _encode(value)
+    check_finite(value, json, what)
+    return json
+
+
+def _encode_other(value: Any) -> Any:
+    writer: Any = getattr(value, "__pydantic_serializer__", None)
+    if writer is not None:
+        return Raw(writer.to_json(value, by_alias=True))
+    raise TypeError(f"JSON has nothing for {type(value).__name__}")
+
+
+_encode = msgspec.json.Encoder(enc_hook=_encode_other).encode
 
 
 def typed_data(name: str, data: Any, returns: type[T]) -> T:
@@ -30,12 +58,12 @@ def typed_data(name: str, data: Any, returns: type[T]) -> T:
         UsageError: Nothing reads that type.
     """
     try:
-        return _convert(data, returns)
+        return typed_value(data, returns)
     except msgspec.ValidationError as error:
         problem = str(error)
     if data.__class__ is dict and data.keys() == {_WRAPPED}:
         try:
-            return _convert(data[_WRAPPED], returns)
+            return typed_value(data[_WRAPPED], returns)
         except msgspec.ValidationError as error:
             problem = str(error)
     raise InvalidResult(f"{name}: {problem}")
@@ -56,7 +84,13 @@ def data_from_text(name: str, text: str, returns: type[T]) -> T:
         raise InvalidResult(f"{name}: expected data, got text that is no JSON") from None
 
 
-def _convert(data: Any, returns: type[T]) -> T:
+def typed_value(data: Any, returns: type[T]) -> T:
+    """Return plain JSON as a `returns`.
+
+    Raises:
+        msgspec.ValidationError: The data does not fit the type; the message ends in the path.
+        UsageError: Nothing reads that type.
+    """
     try:
         return msgspec.convert(data, returns, dec_hook=_by_pydantic)
     except TypeError as error:

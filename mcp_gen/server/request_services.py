@@ -19,6 +19,8 @@ if TYPE_CHECKING:
         RequestStates,
         RoundsView,
     )
+    from mcp_gen.server.context.state import State
+    from mcp_gen.server.session_state import SessionState
     from mcp_gen.session.kernel.kernel import Kernel
     from mcp_wire import latest
 
@@ -35,6 +37,7 @@ class Runtime:
         request_state_keys: See `Server`.
         request_state_ttl_s: See `Server`.
         max_rounds: See `Server`.
+        session_state: See `Server`.
 
     Raises:
         UsageError: a key that is too short, or a limit that is not above zero.
@@ -47,6 +50,7 @@ class Runtime:
         request_state_keys: Sequence[str | bytes],
         request_state_ttl_s: float,
         max_rounds: int,
+        session_state: SessionState | None,
     ) -> None:
         if max_rounds < 1:
             raise UsageError(f"max_rounds={max_rounds}: a request has at least 1 round")
@@ -57,10 +61,20 @@ class Runtime:
         self.once_store: OnceValues = OnceStore(request_state_ttl_s)
         self.max_rounds = max_rounds
         self.lifespan_value: Any = None
+        self._session_state = session_state
 
     def services(self, ctx: Context) -> RequestServices:
         """Return the services of a request."""
         return _ContextServices(ctx)
+
+    def state_of(self, ctx: Context) -> State:
+        """Return the state of the client of a request; see `Context.state`."""
+        if self._session_state is None:
+            # Loaded with the first request that keeps state.
+            from mcp_gen.server.session_state import SessionState
+
+            self._session_state = SessionState()
+        return self._session_state.of(ctx)
 
 
 class _ContextServices:

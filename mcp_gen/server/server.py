@@ -54,6 +54,7 @@ if TYPE_CHECKING:
     from mcp_gen.server.apps.resource import AppOptions, AppSource
     from mcp_gen.server.dispatch.custom_methods import NotificationHandler, RequestHandler
     from mcp_gen.server.dispatch.extensions import OfferedHandlers
+    from mcp_gen.server.session_state import SessionState
     from mcp_gen.server.tasks.manager import TaskManager
     from mcp_gen.server.tasks.options import Tasks
     from mcp_gen.server.tools.tool import ServerTool
@@ -137,6 +138,7 @@ class Server(ToolsApi, ResourcesApi, CompletionsApi, ListsApi):
         request_state_ttl_s: Seconds until a `requestState` expires.
         max_rounds: Most rounds of one multi round-trip request; the next one fails.
         tasks: Limits and store of tasks; None for the defaults.
+        session_state: Key, store and limits of `ctx.state`; None for the defaults.
 
     Raises:
         UsageError: an unknown revision, a key that is too short, or a limit that is not above 0.
@@ -172,6 +174,7 @@ class Server(ToolsApi, ResourcesApi, CompletionsApi, ListsApi):
         request_state_ttl_s: float = 600.0,
         max_rounds: int = 32,
         tasks: Tasks | None = None,
+        session_state: SessionState | None = None,
     ) -> None:
         self.name = name
         self.info = latest.Implementation(
@@ -258,6 +261,7 @@ class Server(ToolsApi, ResourcesApi, CompletionsApi, ListsApi):
             request_state_keys=request_state_keys,
             request_state_ttl_s=request_state_ttl_s,
             max_rounds=max_rounds,
+            session_state=session_state,
         )
         """Internal parts that other rooms of this package use; not part of the public API."""
         self.tools.enable_tasks = task_manager.enable

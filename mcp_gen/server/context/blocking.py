@@ -164,6 +164,11 @@ class BlockingContext:
         made: T = values[key]
         return made
 
+    @property
+    def state(self) -> BlockingState:
+        """See `Context.state`; each call blocks the thread."""
+        return BlockingState(self._ctx)
+
     async def _values(self) -> dict[str, Any]:
         return runtime_of(self._ctx).services(self._ctx).rounds().values
 
@@ -174,6 +179,49 @@ class BlockingContext:
         """
         if self._ctx.task is not None:
             _wait(self._ctx, self._ctx.task.report(message))
+
+
+class BlockingState:
+    """`ctx.blocking.state`: `State` for sync handlers.
+
+    Args:
+        ctx: Context of the request.
+    """
+
+    def __init__(self, ctx: Context) -> None:
+        self._ctx = ctx
+        self._state = ctx.state
+
+    @overload
+    def get(self, name: str, /) -> Any: ...
+
+    @overload
+    def get(self, name: str, type: type[T], /) -> T | None: ...
+
+    @overload
+    def get(self, name: str, type: type[T], default: T, /) -> T: ...
+
+    def get(self, name: str, type: Any = Any, default: Any = None, /) -> Any:
+        """Return a value; see `State.get`.
+
+        Args:
+            name: Name of the value.
+            type: Type to decode it as; left out, it is plain JSON.
+            default: Returned if there is no value.
+        """
+        return _wait(self._ctx, self._state.get(name, type, default))
+
+    def set(self, name: str, value: Any, /) -> None:
+        """Store a value; see `State.set`."""
+        _wait(self._ctx, self._state.set(name, value))
+
+    def delete(self, name: str, /) -> None:
+        """Delete a value; see `State.delete`."""
+        _wait(self._ctx, self._state.delete(name))
+
+    def clear(self) -> None:
+        """Delete all values of this client."""
+        _wait(self._ctx, self._state.clear())
 
 
 _context_of: Callable[[BlockingContext], Context] = attrgetter("_ctx")

@@ -14,6 +14,7 @@ from mcp_gen.core.extensions.extensions import CLIENT, declared, missing
 from mcp_gen.server.context.rate_limit import RateLimiter
 from mcp_gen.server.context.server_view import ServerView
 from mcp_gen.server.context.services import RoundsView, TaskHandle, ToolTasks
+from mcp_gen.server.context.state import State
 from mcp_gen.server.context.threads import ThreadBridge
 from mcp_gen.session.messages.gather import gather_all
 from mcp_gen.session.messages.sender import SendingLayer
@@ -163,6 +164,21 @@ class Context(Struct, eq=False):
     def lifespan(self) -> Any:
         """Value of the lifespan of the server; None without a lifespan."""
         return runtime_of(self).lifespan_value
+
+    @property
+    def state(self) -> State:
+        """Values that handlers keep for this client between requests, in a store.
+
+            count = await ctx.state.get("count", int, 0)
+            await ctx.state.set("count", count + 1)
+
+        State belongs to the session; where there is none, to the key that the application names
+        with `Server(session_state=SessionState(key=...))`.
+
+        Raises:
+            UsageError: there is neither a session nor a key.
+        """
+        return runtime_of(self).state_of(self)
 
     # --- extensions ---
 

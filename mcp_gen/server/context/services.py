@@ -8,6 +8,7 @@ if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Mapping, Sequence
 
     from mcp_gen.server.context.answers import Answer, Messages
+    from mcp_gen.server.context.state import State
     from mcp_gen.session.kernel.kernel import Kernel
     from mcp_wire import latest
 
@@ -217,4 +218,8 @@ class ServerRuntime(Protocol[C]):
 
     def services(self, ctx: C) -> RequestServices:
         """Return the services of a request."""
+        ...
+
+    def state_of(self, ctx: C) -> State:
+        """Return the state of the client of a request; see `Context.state`."""
         ...
