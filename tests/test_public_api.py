@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pydoc
 import re
+from enum import Enum
 from inspect import getdoc, isfunction, signature
 from typing import Any, get_overloads
 
@@ -50,7 +51,9 @@ def unnamed_parameters(one: object) -> list[str]:
     """Return the parameters of a class or function that its docstrings do not name."""
     if not isinstance(one, type):
         return _unnamed(getattr(one, "__name__", ""), one, getdoc(one), MAX_UNNAMED)
-    found = [] if issubclass(one, BaseException) else _unnamed(one.__name__, one, getdoc(one), 0)
+    found = (
+        [] if issubclass(one, BaseException | Enum) else _unnamed(one.__name__, one, getdoc(one), 0)
+    )
     for name in dir(one):
         home = next((base for base in one.__mro__ if name in vars(base)), object)
         method = getattr(one, name)

@@ -160,7 +160,7 @@ class _ContextServices:
 
         await report_progress(self._ctx, progress, total, message)
 
-    async def log(self, level: latest.LoggingLevel, data: Any, logger: str | None) -> None:
+    async def log(self, level: latest.LoggingLevel | int, data: Any, logger: str | None) -> None:
         """See `Context.log`."""
         # Loaded with the first notification of a request.
         from mcp_gen.server.notifications.log_messages import log

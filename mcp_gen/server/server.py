@@ -123,6 +123,10 @@ class Server(ToolsApi, ResourcesApi, CompletionsApi, ListsApi):
         keep_alive_timeout_s: Seconds that a client has to answer a ping before its session ends.
         max_progress_per_s: Most progress notifications per second of one request; the one that
             reaches `total` is always sent. None for no limit.
+        max_log_per_s: Most log messages of `ctx.log` per second and client; further ones are left
+            out. None or 0 for no limit.
+        max_log_bytes: Most bytes of the data of one log message; longer data is cut. None or 0 for
+            no limit.
         peer_limits: Limits on what one client can cause: the size of requests in values, the number
             of subscriptions. See `PeerLimits` for the defaults.
         mask_errors: True sends nothing of a failure to clients but an id, which the log has too.
@@ -167,6 +171,8 @@ class Server(ToolsApi, ResourcesApi, CompletionsApi, ListsApi):
         keep_alive_s: float | None = None,
         keep_alive_timeout_s: float = 20.0,
         max_progress_per_s: float | None = 100.0,
+        max_log_per_s: float | None = 1_000.0,
+        max_log_bytes: int | None = 64 * 1024,
         peer_limits: PeerLimits = PeerLimits(),  # noqa: B008  # it is frozen
         mask_errors: bool = False,
         schema_timeout_s: float = 1.0,
@@ -201,6 +207,8 @@ class Server(ToolsApi, ResourcesApi, CompletionsApi, ListsApi):
                 keep_alive_s=keep_alive_s,
                 keep_alive_timeout_s=keep_alive_timeout_s,
                 max_progress_per_s=max_progress_per_s,
+                max_log_per_s=max_log_per_s or None,
+                max_log_bytes=max_log_bytes or None,
                 schema_timeout_s=schema_timeout_s,
                 peer=peer_limits,
             ),

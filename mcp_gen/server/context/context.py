@@ -298,12 +298,16 @@ class Context(Struct, eq=False):
         await runtime_of(self).services(self).report_progress(progress, total, message)
 
     async def log(
-        self, level: latest.LoggingLevel, data: Any, *, logger: str | None = None
+        self, level: latest.LoggingLevel | int, data: Any, *, logger: str | None = None
     ) -> None:
         """Send notifications/message, a log message, if the client enabled its level.
 
+        Messages beyond `Server(max_log_per_s=)` are left out; data longer than `max_log_bytes` is
+        cut, and sent as text.
+
         Args:
-            level: Severity, from `"debug"` to `"emergency"`.
+            level: Severity, from `"debug"` to `"emergency"`; a `LogLevel`, or a number of
+                `logging`.
             data: A text, or any serializable value.
             logger: Name of the logger.
 

@@ -110,7 +110,7 @@ class RequestServices(Protocol):
         """See `Context.report_progress`."""
         ...
 
-    async def log(self, level: latest.LoggingLevel, data: Any, logger: str | None) -> None:
+    async def log(self, level: latest.LoggingLevel | int, data: Any, logger: str | None) -> None:
         """See `Context.log`."""
         ...
 

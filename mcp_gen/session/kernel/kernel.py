@@ -156,6 +156,11 @@ class Kernel(Generic[C]):
         """Limits on what one client can cause."""
         return self.limits.peer
 
+    @property
+    def max_log_bytes(self) -> int | None:
+        """Most bytes of the data of one log message; None for no limit."""
+        return self.limits.max_log_bytes
+
     def changed(self) -> None:
         """Drop the cached routes after hooks or features were added."""
         # Replaced, not cleared: another thread may be adding an outdated binding to the old dict.
