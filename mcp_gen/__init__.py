@@ -51,16 +51,19 @@ if TYPE_CHECKING:
     from mcp_gen.server.content.blocks import Structured
     from mcp_gen.server.context.answers import Accepted, Cancelled, Declined
     from mcp_gen.server.context.context import Context
+    from mcp_gen.server.context.current import current_context
     from mcp_gen.server.functions.dependencies import Depends
     from mcp_gen.server.listing.cache_hints import CacheHints
     from mcp_gen.server.prompts.messages import assistant, user
     from mcp_gen.server.resources.contents import Contents
     from mcp_gen.server.resources.files import FileResources
     from mcp_gen.server.server import Server
+    from mcp_gen.server.session_state import SessionState
     from mcp_gen.server.tasks.options import Tasks
     from mcp_gen.server.transforms.argument import Argument
     from mcp_gen.server.transforms.transformed_tool import transformed
     from mcp_gen.session.messages.middleware import CallNext
+    from mcp_gen.session.peer.log_levels import LogLevel
     from mcp_gen.transports.http_server.connection_limits import ConnectionLimits
 
 __all__ = [
@@ -87,6 +90,7 @@ __all__ = [
     "InvalidRequest",
     "InvalidResult",
     "LifespanError",
+    "LogLevel",
     "Loss",
     "ManagerEvent",
     "McpError",
@@ -107,6 +111,7 @@ __all__ = [
     "ServerConfig",
     "SessionExpired",
     "SessionLost",
+    "SessionState",
     "Structured",
     "TaskCancelled",
     "TaskGone",
@@ -121,6 +126,7 @@ __all__ = [
     "UsageError",
     "Violation",
     "assistant",
+    "current_context",
     "images_of",
     "links_of",
     "media_of",
@@ -146,6 +152,7 @@ _HOMES = {
     "Declined": "mcp_gen.server.context.answers",
     "Depends": "mcp_gen.server.functions.dependencies",
     "FileResources": "mcp_gen.server.resources.files",
+    "LogLevel": "mcp_gen.session.peer.log_levels",
     "Loss": "mcp_gen.core.projection.project",
     "ManagerEvent": "mcp_gen.manager.events",
     "Media": "mcp_gen.client.tools.result_content",
@@ -154,6 +161,7 @@ _HOMES = {
     "Reconnect": "mcp_gen.manager.events",
     "Violation": "mcp_gen.client.callbacks.violations",
     "Server": "mcp_gen.server.server",
+    "SessionState": "mcp_gen.server.session_state",
     "ServerConfig": "mcp_gen.manager.config",
     "Structured": "mcp_gen.server.content.blocks",
     "TaskState": "mcp_gen.client.tasks.state",
@@ -161,6 +169,7 @@ _HOMES = {
     "ToolTask": "mcp_gen.client.tasks.tool_task",
     "ChangeWatch": "mcp_gen.client.subscriptions.watch",
     "assistant": "mcp_gen.server.prompts.messages",
+    "current_context": "mcp_gen.server.context.current",
     "images_of": "mcp_gen.client.tools.result_content",
     "links_of": "mcp_gen.client.tools.result_content",
     "media_of": "mcp_gen.client.tools.result_content",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pydoc
 import re
+from enum import Enum
 from inspect import getdoc, isfunction, signature
 from typing import Any, get_overloads
 
@@ -52,7 +53,8 @@ def unnamed_parameters(one: object) -> list[str]:
         return _unnamed(getattr(one, "__name__", ""), one, getdoc(one), MAX_UNNAMED)
     # Nobody makes instances of a Protocol: what it names is how its instances are called.
     made: Any = one.__call__ if getattr(one, "_is_protocol", False) else one
-    found = [] if issubclass(one, BaseException) else _unnamed(one.__name__, made, getdoc(one), 0)
+    is_made = not issubclass(one, BaseException | Enum)
+    found = _unnamed(one.__name__, made, getdoc(one), 0) if is_made else []
     for name in dir(one):
         home = next((base for base in one.__mro__ if name in vars(base)), object)
         method = getattr(one, name)

@@ -45,6 +45,7 @@ FLOORS: Mapping[str, tuple[tuple[str, ...], ...]] = {
             "peer_limits",
             "redaction",
         ),
+        ("typed_data",),
         ("envelope",),
         ("stores", "text_encoding", "transport", "projection"),
         ("relay", "protocol_state"),
@@ -72,6 +73,7 @@ FLOORS: Mapping[str, tuple[tuple[str, ...], ...]] = {
     "mcp_gen.server": (
         ("context", "content"),
         ("functions", "listing", "input_requests", "notifications"),
+        ("own_calls", "session_state"),
         ("tools", "resources", "request_services"),
         ("transforms", "tasks", "apps", "prompts"),
         ("api", "dispatch"),

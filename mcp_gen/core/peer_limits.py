@@ -32,6 +32,9 @@ class PeerLimits(Struct, frozen=True, kw_only=True):
             one client run. Hooks of further messages are left out, with a warning. Over HTTP
             without sessions ten times as many, for all clients together.
 
+        max_nested_calls: Calls of handlers to their own server, one within the other, in one
+            request: `ctx.call_tool` and `ctx.read_resource`.
+
     Raises:
         UsageError: A limit is below 1.
     """
@@ -45,6 +48,7 @@ class PeerLimits(Struct, frozen=True, kw_only=True):
     anonymous_clients: int = 100
     max_declared_bytes: int = 64 * 1024
     max_hook_tasks: int = 1_000
+    max_nested_calls: int = 16
 
     def __post_init__(self) -> None:
         for name in self.__struct_fields__:

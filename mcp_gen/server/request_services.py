@@ -19,6 +19,8 @@ if TYPE_CHECKING:
         RequestStates,
         RoundsView,
     )
+    from mcp_gen.server.context.state import State
+    from mcp_gen.server.session_state import SessionState
     from mcp_gen.session.kernel.kernel import Kernel
     from mcp_wire import latest
 
@@ -35,6 +37,7 @@ class Runtime:
         request_state_keys: See `Server`.
         request_state_ttl_s: See `Server`.
         max_rounds: See `Server`.
+        session_state: See `Server`.
 
     Raises:
         UsageError: a key that is too short, or a limit that is not above zero.
@@ -47,6 +50,7 @@ class Runtime:
         request_state_keys: Sequence[str | bytes],
         request_state_ttl_s: float,
         max_rounds: int,
+        session_state: SessionState | None,
     ) -> None:
         if max_rounds < 1:
             raise UsageError(f"max_rounds={max_rounds}: a request has at least 1 round")
@@ -57,10 +61,20 @@ class Runtime:
         self.once_store: OnceValues = OnceStore(request_state_ttl_s)
         self.max_rounds = max_rounds
         self.lifespan_value: Any = None
+        self._session_state = session_state
 
     def services(self, ctx: Context) -> RequestServices:
         """Return the services of a request."""
         return _ContextServices(ctx)
+
+    def state_of(self, ctx: Context) -> State:
+        """Return the state of the client of a request; see `Context.state`."""
+        if self._session_state is None:
+            # Loaded with the first request that keeps state.
+            from mcp_gen.server.session_state import SessionState
+
+            self._session_state = SessionState()
+        return self._session_state.of(ctx)
 
 
 class _ContextServices:
@@ -146,12 +160,26 @@ class _ContextServices:
 
         await report_progress(self._ctx, progress, total, message)
 
-    async def log(self, level: latest.LoggingLevel, data: Any, logger: str | None) -> None:
+    async def log(self, level: latest.LoggingLevel | int, data: Any, logger: str | None) -> None:
         """See `Context.log`."""
         # Loaded with the first notification of a request.
         from mcp_gen.server.notifications.log_messages import log
 
         await log(self._ctx, level, data, logger)
+
+    async def call_tool(self, name: str, arguments: Any, returns: Any) -> Any:
+        """See `Context.call_tool`."""
+        # Loaded with the first call of a handler to its own server.
+        from mcp_gen.server.own_calls.calls import call_tool
+
+        return await call_tool(self._ctx, name, arguments, returns)
+
+    async def read_resource(self, uri: str) -> latest.ReadResourceResult:
+        """See `Context.read_resource`."""
+        # Loaded with the first call of a handler to its own server.
+        from mcp_gen.server.own_calls.calls import read_resource
+
+        return await read_resource(self._ctx, uri)
 
     def rounds(self) -> RoundsView:
         """Return the state of the multi round-trip request; see `RequestServices.rounds`."""

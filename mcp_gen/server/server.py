@@ -54,6 +54,7 @@ if TYPE_CHECKING:
     from mcp_gen.server.apps.resource import AppOptions, AppSource
     from mcp_gen.server.dispatch.custom_methods import NotificationHandler, RequestHandler
     from mcp_gen.server.dispatch.extensions import OfferedHandlers
+    from mcp_gen.server.session_state import SessionState
     from mcp_gen.server.tasks.manager import TaskManager
     from mcp_gen.server.tasks.options import Tasks
     from mcp_gen.server.tools.tool import ServerTool
@@ -122,6 +123,10 @@ class Server(ToolsApi, ResourcesApi, CompletionsApi, ListsApi):
         keep_alive_timeout_s: Seconds that a client has to answer a ping before its session ends.
         max_progress_per_s: Most progress notifications per second of one request; the one that
             reaches `total` is always sent. None for no limit.
+        max_log_per_s: Most log messages of `ctx.log` per second and client; further ones are left
+            out. None or 0 for no limit.
+        max_log_bytes: Most bytes of the data of one log message; longer data is cut. None or 0 for
+            no limit.
         peer_limits: Limits on what one client can cause: the size of requests in values, the number
             of subscriptions. See `PeerLimits` for the defaults.
         mask_errors: True sends nothing of a failure to clients but an id, which the log has too.
@@ -137,6 +142,7 @@ class Server(ToolsApi, ResourcesApi, CompletionsApi, ListsApi):
         request_state_ttl_s: Seconds until a `requestState` expires.
         max_rounds: Most rounds of one multi round-trip request; the next one fails.
         tasks: Limits and store of tasks; None for the defaults.
+        session_state: Key, store and limits of `ctx.state`; None for the defaults.
 
     Raises:
         UsageError: an unknown revision, a key that is too short, or a limit that is not above 0.
@@ -165,6 +171,8 @@ class Server(ToolsApi, ResourcesApi, CompletionsApi, ListsApi):
         keep_alive_s: float | None = None,
         keep_alive_timeout_s: float = 20.0,
         max_progress_per_s: float | None = 100.0,
+        max_log_per_s: float | None = 1_000.0,
+        max_log_bytes: int | None = 64 * 1024,
         peer_limits: PeerLimits = PeerLimits(),  # noqa: B008  # it is frozen
         mask_errors: bool = False,
         schema_timeout_s: float = 1.0,
@@ -172,6 +180,7 @@ class Server(ToolsApi, ResourcesApi, CompletionsApi, ListsApi):
         request_state_ttl_s: float = 600.0,
         max_rounds: int = 32,
         tasks: Tasks | None = None,
+        session_state: SessionState | None = None,
     ) -> None:
         self.name = name
         self.info = latest.Implementation(
@@ -198,6 +207,8 @@ class Server(ToolsApi, ResourcesApi, CompletionsApi, ListsApi):
                 keep_alive_s=keep_alive_s,
                 keep_alive_timeout_s=keep_alive_timeout_s,
                 max_progress_per_s=max_progress_per_s,
+                max_log_per_s=max_log_per_s or None,
+                max_log_bytes=max_log_bytes or None,
                 schema_timeout_s=schema_timeout_s,
                 peer=peer_limits,
             ),
@@ -258,6 +269,7 @@ class Server(ToolsApi, ResourcesApi, CompletionsApi, ListsApi):
             request_state_keys=request_state_keys,
             request_state_ttl_s=request_state_ttl_s,
             max_rounds=max_rounds,
+            session_state=session_state,
         )
         """Internal parts that other rooms of this package use; not part of the public API."""
         self.tools.enable_tasks = task_manager.enable

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import assert_type
 
-from mcp_gen import Argument, Context, Server, transformed
+from mcp_gen import Argument, Context, Server, SessionState, current_context, transformed
 from mcp_gen.server.context.server_view import ServerView
-from mcp_gen.types import Tool
+from mcp_gen.types import CallToolResult, ReadResourceResult, Tool
 
 server = Server("typed")
 view: ServerView[Context] = server
@@ -48,3 +48,27 @@ async def change(ctx: Context, name: str) -> None:
     own.add_tool(added)
     own.remove_tool("added")
     own.add_prompt(added)
+
+
+@server.tool
+async def calls(ctx: Context) -> None:
+    assert_type(current_context(), Context)
+    assert_type(await ctx.call_tool("added", {"a": 1}, returns=int), int)
+    assert_type(await ctx.call_tool("added"), CallToolResult)
+    assert_type(await ctx.read_resource("config://app"), ReadResourceResult)
+
+
+@server.tool
+def calls_in_a_thread(ctx: Context) -> None:
+    assert_type(ctx.blocking.call_tool("added", {"a": 1}, returns=int), int)
+    assert_type(ctx.blocking.call_tool("added"), CallToolResult)
+    assert_type(ctx.blocking.read_resource("config://app"), ReadResourceResult)
+
+
+@server.tool
+async def keeps(ctx: Context) -> None:
+    assert_type(await ctx.state.get("count", int, 0), int)
+    assert_type(await ctx.state.get("count", int), int | None)
+    await ctx.state.set("count", 1)
+    assert_type(ctx.blocking.state.get("count", int, 0), int)
+    Server("keeps", session_state=SessionState(key=lambda ctx: ctx.principal))

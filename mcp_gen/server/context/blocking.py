@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import contextvars
-from collections.abc import Awaitable, Callable, Coroutine
+from collections.abc import Awaitable, Callable, Coroutine, Mapping
 from functools import partial, update_wrapper
 from operator import attrgetter
-from typing import Any, Concatenate, ParamSpec, TypeVar, overload
+from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, TypeVar, overload
 
 from mcp_gen.core.errors import UsageError
 from mcp_gen.server.context.context import (
@@ -18,6 +18,9 @@ from mcp_gen.server.context.context import (
     thread_bridge_of,
 )
 from mcp_gen.server.context.threads import ThreadBridge
+
+if TYPE_CHECKING:
+    from mcp_wire import latest
 
 __all__ = ["BlockingContext", "call_in_thread"]
 
@@ -91,6 +94,29 @@ class BlockingContext:
     list_roots = _blocking(Context.list_roots)
     report_progress = _blocking(Context.report_progress)
     log = _blocking(Context.log)
+    read_resource = _blocking(Context.read_resource)
+
+    @overload
+    def call_tool(
+        self, name: str, arguments: Mapping[str, Any] | None = None, *, returns: None = None
+    ) -> latest.CallToolResult: ...
+
+    @overload
+    def call_tool(
+        self, name: str, arguments: Mapping[str, Any] | None = None, *, returns: type[T]
+    ) -> T: ...
+
+    def call_tool(
+        self, name: str, arguments: Mapping[str, Any] | None = None, *, returns: Any = None
+    ) -> Any:
+        """Call a tool of the server of this request; see `Context.call_tool`.
+
+        Args:
+            name: Name of the tool.
+            arguments: Arguments by name.
+            returns: Type of the result.
+        """
+        return _wait(self._ctx, self._ctx.call_tool(name, arguments, returns=returns))
 
     @overload
     def ask_all(self, a: Awaitable[T1], /) -> tuple[T1]: ...
@@ -138,6 +164,11 @@ class BlockingContext:
         made: T = values[key]
         return made
 
+    @property
+    def state(self) -> BlockingState:
+        """See `Context.state`; each call blocks the thread."""
+        return BlockingState(self._ctx)
+
     async def _values(self) -> dict[str, Any]:
         return runtime_of(self._ctx).services(self._ctx).rounds().values
 
@@ -148,6 +179,49 @@ class BlockingContext:
         """
         if self._ctx.task is not None:
             _wait(self._ctx, self._ctx.task.report(message))
+
+
+class BlockingState:
+    """`ctx.blocking.state`: `State` for sync handlers.
+
+    Args:
+        ctx: Context of the request.
+    """
+
+    def __init__(self, ctx: Context) -> None:
+        self._ctx = ctx
+        self._state = ctx.state
+
+    @overload
+    def get(self, name: str, /) -> Any: ...
+
+    @overload
+    def get(self, name: str, type: type[T], /) -> T | None: ...
+
+    @overload
+    def get(self, name: str, type: type[T], default: T, /) -> T: ...
+
+    def get(self, name: str, type: Any = Any, default: Any = None, /) -> Any:
+        """Return a value; see `State.get`.
+
+        Args:
+            name: Name of the value.
+            type: Type to decode it as; left out, it is plain JSON.
+            default: Returned if there is no value.
+        """
+        return _wait(self._ctx, self._state.get(name, type, default))
+
+    def set(self, name: str, value: Any, /) -> None:
+        """Store a value; see `State.set`."""
+        _wait(self._ctx, self._state.set(name, value))
+
+    def delete(self, name: str, /) -> None:
+        """Delete a value; see `State.delete`."""
+        _wait(self._ctx, self._state.delete(name))
+
+    def clear(self) -> None:
+        """Delete all values of this client."""
+        _wait(self._ctx, self._state.clear())
 
 
 _context_of: Callable[[BlockingContext], Context] = attrgetter("_ctx")

@@ -14,6 +14,7 @@ from mcp_gen.core.extensions.extensions import CLIENT, declared, missing
 from mcp_gen.server.context.rate_limit import RateLimiter
 from mcp_gen.server.context.server_view import ServerView
 from mcp_gen.server.context.services import RoundsView, TaskHandle, ToolTasks
+from mcp_gen.server.context.state import State
 from mcp_gen.server.context.threads import ThreadBridge
 from mcp_gen.session.messages.gather import gather_all
 from mcp_gen.session.messages.sender import SendingLayer
@@ -166,6 +167,21 @@ class Context(Struct, eq=False):
         """Value of the lifespan of the server; None without a lifespan."""
         return runtime_of(self).lifespan_value
 
+    @property
+    def state(self) -> State:
+        """Values that handlers keep for this client between requests, in a store.
+
+            count = await ctx.state.get("count", int, 0)
+            await ctx.state.set("count", count + 1)
+
+        State belongs to the session; where there is none, to the key that the application names
+        with `Server(session_state=SessionState(key=...))`.
+
+        Raises:
+            UsageError: there is neither a session nor a key.
+        """
+        return runtime_of(self).state_of(self)
+
     # --- extensions ---
 
     def declares(self, extension: Extension) -> dict[str, Any] | None:
@@ -204,6 +220,65 @@ class Context(Struct, eq=False):
             self.require(arms[type(result)])
         return result
 
+    # --- calls to the same server ---
+
+    @overload
+    async def call_tool(
+        self, name: str, arguments: Mapping[str, Any] | None = None, *, returns: None = None
+    ) -> latest.CallToolResult: ...
+
+    @overload
+    async def call_tool(
+        self, name: str, arguments: Mapping[str, Any] | None = None, *, returns: type[T]
+    ) -> T: ...
+
+    async def call_tool(
+        self, name: str, arguments: Mapping[str, Any] | None = None, *, returns: Any = None
+    ) -> Any:
+        """Call a tool of the server of this request, as its client would.
+
+            forecast = await ctx.call_tool("forecast", {"city": "Oslo"}, returns=Forecast)
+
+        The call passes hooks, middleware, filters, the checks of arguments and results, and mounts.
+        A tool that runs as a task is awaited like any other. Input requests of the tool are part of
+        this request: in a multi round-trip request this handler runs again, too; see `elicit`. Its
+        progress is not sent. Calls may be nested up to `PeerLimits.max_nested_calls`.
+
+        Args:
+            name: Name of the tool in this server; in a mounted server, without the prefix.
+            arguments: Arguments by name: plain JSON, or values that JSON can carry.
+            returns: Type of the result: any type that msgspec can decode, or a pydantic model. The
+                structured content is converted; without it, the text is decoded as JSON.
+
+        Returns:
+            The CallToolResult, also one with `is_error`; with `returns`, a value of that type.
+
+        Raises:
+            ToolError: with `returns`: the tool failed.
+            InvalidResult: with `returns`: the content does not fit the type.
+            InvalidParams: there is no such tool for this client, or, at revisions that say so in
+                errors, the arguments do not fit.
+            McpError: raised by the tool, or calls are nested too deeply.
+            UsageError: the server has no tools, the arguments cannot be encoded, or the tool
+                returned an InputRequiredResult.
+        """
+        return await runtime_of(self).services(self).call_tool(name, arguments, returns)
+
+    async def read_resource(self, uri: str) -> latest.ReadResourceResult:
+        """Read a resource of the server of this request, as its client would; see `call_tool`.
+
+        Args:
+            uri: URI of the resource.
+
+        Returns:
+            The contents, in the newest wire types.
+
+        Raises:
+            McpError: there is no such resource for this client, or calls are nested too deeply.
+            UsageError: the server has no resources.
+        """
+        return await runtime_of(self).services(self).read_resource(uri)
+
     # --- notifications to the client ---
 
     async def report_progress(
@@ -225,12 +300,16 @@ class Context(Struct, eq=False):
         await runtime_of(self).services(self).report_progress(progress, total, message)
 
     async def log(
-        self, level: latest.LoggingLevel, data: Any, *, logger: str | None = None
+        self, level: latest.LoggingLevel | int, data: Any, *, logger: str | None = None
     ) -> None:
         """Send notifications/message, a log message, if the client enabled its level.
 
+        Messages beyond `Server(max_log_per_s=)` are left out; data longer than `max_log_bytes` is
+        cut, and sent as text.
+
         Args:
-            level: Severity, from `"debug"` to `"emergency"`.
+            level: Severity, from `"debug"` to `"emergency"`; a `LogLevel`, or a number of
+                `logging`.
             data: A text, or any serializable value.
             logger: Name of the logger.
 

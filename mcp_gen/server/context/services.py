@@ -8,6 +8,7 @@ if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Mapping, Sequence
 
     from mcp_gen.server.context.answers import Answer, Messages
+    from mcp_gen.server.context.state import State
     from mcp_gen.session.kernel.kernel import Kernel
     from mcp_wire import latest
 
@@ -31,12 +32,21 @@ class RoundsView(Protocol):
 
     number: int
     """Number of the current run of the handler; the first is 1."""
-    closed: bool
-    """True once the handler has ended for good, or must end for the next round."""
+    spans_mounts: bool
+    """True if the handlers of mounted servers ask in these rounds, too."""
+
+    @property
+    def closed(self) -> bool:
+        """True once the handler has ended for good, or must end for the next round."""
+        ...
+
     responses: Mapping[str, Any] | None
     user_state: str | None
-    values: dict[str, Any]
-    """Results of `once`, by key."""
+
+    @property
+    def values(self) -> dict[str, Any]:
+        """Results of `once`, by key."""
+        ...
 
     async def once(self, key: str, make: Callable[[], Any]) -> Any:
         """Return the value of a key, made on first use; see `Context.once`."""
@@ -100,8 +110,16 @@ class RequestServices(Protocol):
         """See `Context.report_progress`."""
         ...
 
-    async def log(self, level: latest.LoggingLevel, data: Any, logger: str | None) -> None:
+    async def log(self, level: latest.LoggingLevel | int, data: Any, logger: str | None) -> None:
         """See `Context.log`."""
+        ...
+
+    async def call_tool(self, name: str, arguments: Any, returns: Any) -> Any:
+        """See `Context.call_tool`."""
+        ...
+
+    async def read_resource(self, uri: str) -> latest.ReadResourceResult:
+        """See `Context.read_resource`."""
         ...
 
     def rounds(self) -> RoundsView:
@@ -200,4 +218,8 @@ class ServerRuntime(Protocol[C]):
 
     def services(self, ctx: C) -> RequestServices:
         """Return the services of a request."""
+        ...
+
+    def state_of(self, ctx: C) -> State:
+        """Return the state of the client of a request; see `Context.state`."""
         ...

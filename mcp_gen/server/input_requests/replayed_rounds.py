@@ -90,7 +90,7 @@ class InputRequiredRounds(Rounds):
         self.number = state.round
         self.user_state = state.state
         self._once_store_id = state.once_store_id
-        self.values = runtime.once_store.get(state.once_store_id)
+        self._values = runtime.once_store.get(state.once_store_id)
         received = {key: received[key] for key in state.asked if key in received}
         if state.returned:
             self._answers = state.answers

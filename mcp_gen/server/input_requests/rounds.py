@@ -84,6 +84,9 @@ class InputRequest(NamedTuple):
 class Rounds(ABC):
     """Input requests and responses of one request, over all runs of its handler."""
 
+    spans_mounts = False
+    """True if the handlers of mounted servers ask in these rounds, too."""
+
     def __init__(self, ctx: Context, params: Any) -> None:
         self.ctx = ctx
         self.params = params
@@ -93,11 +96,15 @@ class Rounds(ABC):
         """True once the handler has run for the last time, or is being ended for another round."""
         self.responses: Mapping[str, Any] | None = None
         self.user_state: str | None = None
-        self.values: dict[str, Any] = {}
-        """Values made by `once`, by key."""
+        self._values: dict[str, Any] = {}
         self._making: dict[str, asyncio.Lock] = {}
         self._digests: dict[str, str] = {}
         self._occurrences: dict[str, int] = {}
+
+    @property
+    def values(self) -> dict[str, Any]:
+        """Values made by `once`, by key."""
+        return self._values
 
     @abstractmethod
     async def request_input(
@@ -135,6 +142,16 @@ class Rounds(ABC):
             return key
         if request.params is None:
             return digest
+        self._occurrences[digest] = occurrence = self._occurrences.get(digest, 0) + 1
+        return f"{digest}-{occurrence}"
+
+    def scope_of(self, params: bytes) -> str:
+        """Return a name for a call of the handler that is the same in every run of it.
+
+        Args:
+            params: Encoded params of the call.
+        """
+        digest = _digest(params)
         self._occurrences[digest] = occurrence = self._occurrences.get(digest, 0) + 1
         return f"{digest}-{occurrence}"
 

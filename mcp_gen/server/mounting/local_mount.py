@@ -9,13 +9,21 @@ from typing import TYPE_CHECKING, Any
 import mcp_wire
 from mcp_gen.core.errors import McpError, MethodNotFound
 from mcp_gen.core.projection.project import restate
-from mcp_gen.server.context.context import origin_of, set_outer, set_tool_tasks, tool_tasks_of
+from mcp_gen.server.context.context import (
+    origin_of,
+    rounds_of,
+    set_outer,
+    set_rounds,
+    set_tool_tasks,
+    tool_tasks_of,
+)
 from mcp_gen.server.mounting.kinds import KINDS, FeatureKind, row
 from mcp_gen.server.mounting.lookup import peek
 from mcp_gen.server.mounting.merged_lists import ItemNumbers, is_cacheable, items_of, names_of
 from mcp_gen.server.mounting.mount import ListItem, Mount
 from mcp_gen.server.notifications.topics import LISTS
 from mcp_gen.session.kernel.errors import is_for_peer, masked
+from mcp_gen.session.messages.current import CURRENT, leave
 from mcp_wire import encode
 
 if TYPE_CHECKING:
@@ -84,6 +92,9 @@ class LocalMount(Mount):
         inner = self.server.runtime.kernel.context(ctx.request_id, origin_of(ctx), ctx.meta)
         set_tool_tasks(inner, tool_tasks_of(ctx) or self.outer.runtime.tasks.manager)
         set_outer(inner, ctx)
+        rounds = rounds_of(ctx)
+        if rounds is not None and rounds.spans_mounts:
+            set_rounds(inner, rounds)
         return inner
 
     # --- notifications of the mounted server ---
@@ -263,7 +274,11 @@ class LocalMount(Mount):
         if _is_watched(self.server, what) and type(params).__name__.startswith("Raw"):
             # Hooks and middleware get params that are decoded completely.
             params = method.decode_params(encode(params))
-        return await route.call(inner, params)
+        token = CURRENT.set(inner)
+        try:
+            return await route.call(inner, params)
+        finally:
+            leave(token)
 
     # --- start and end ---
 

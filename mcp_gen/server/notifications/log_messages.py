@@ -6,10 +6,12 @@ import asyncio
 import logging
 from functools import partial
 from typing import TYPE_CHECKING, Any
+from weakref import WeakKeyDictionary
 
 from mcp_gen.server.context.context import origin_of, runtime_of
+from mcp_gen.server.context.rate_limit import RateLimiter
 from mcp_gen.server.notifications.send import is_wrapped, send_notification
-from mcp_gen.session.peer.log_levels import as_json, is_enabled
+from mcp_gen.session.peer.log_levels import as_json, at_most, is_enabled, level_name
 from mcp_wire import latest
 from mcp_wire.handlers import ServerHandlers
 
@@ -17,9 +19,12 @@ if TYPE_CHECKING:
     from mcp_gen.server.context.context import Context
     from mcp_gen.server.notifications.log_handler import ClientLogHandler
     from mcp_gen.session.kernel.kernel import Kernel
+    from mcp_gen.session.messages.channel import Channel
     from mcp_wire import common
 
 __all__ = ["ClientLogs", "LogHandlers", "log"]
+
+_log = logging.getLogger("mcp_gen.server")
 
 
 class ClientLogs:
@@ -31,28 +36,47 @@ class ClientLogs:
         """Handlers that have not been closed."""
 
     def handler(
-        self, level: int | str = logging.NOTSET, *, max_per_s: float = 100.0
+        self,
+        level: int | str = logging.NOTSET,
+        *,
+        max_per_s: float | None = 100.0,
+        extra: bool = False,
+        all_sessions: bool = False,
     ) -> ClientLogHandler:
         """Return a `logging` handler: `getLogger("app").addHandler(server.logs.handler())`.
 
         Records that are logged while a request is answered, in any task or thread, are sent to the
-        client of that request, if it wants their level. Other records are dropped. Only the message
-        is sent; set a formatter to send more, but make sure that it reveals no secrets.
+        client of that request, if it wants their level, with the name of their logger. Other
+        records are dropped, unless `all_sessions` is set. Only the message is sent; set a formatter
+        to send more, but make sure that it reveals no secrets. `Server(max_log_bytes=)` limits a
+        message.
 
         Close the handler when you remove it from its logger.
 
         Args:
             level: The least level of records, as in `logging`.
             max_per_s: The most messages per second and client. The number of dropped ones is sent
-                as a warning.
+                as a warning. None or 0: no limit.
+            extra: True sends each record as an object: its `message`, and what `extra=` of the
+                logging call holds. What JSON cannot carry is sent as text.
+            all_sessions: True sends records that belong to no request to every open session that
+                wants their level. Every client reads them, whomever they are about. Revisions
+                without sessions have no place for them.
 
         Raises:
-            UsageError: `max_per_s` is not above zero.
+            UsageError: `max_per_s` is below zero.
         """
         # Loaded with the first handler, as in `_changed`.
         from mcp_gen.server.notifications.log_handler import ClientLogHandler
 
-        made = ClientLogHandler(level, max_per_s, self._is_enabled, self.closed)
+        made = ClientLogHandler(
+            level,
+            max_per_s,
+            self._is_enabled,
+            self.closed,
+            extra=extra,
+            sessions=self._kernel.sessions if all_sessions else (),
+        )
         self.handlers.append(made)
         self._changed()
         return made
@@ -76,18 +100,39 @@ class ClientLogs:
         self._kernel.changed()
 
 
-async def log(ctx: Context, level: str, data: Any, logger: str | None) -> None:
+async def log(ctx: Context, level: str | int, data: Any, logger: str | None) -> None:
     """Send a log message; see `Context.log`."""
-    method = ctx.profile.log
-    enabled = is_enabled(ctx.profile, origin_of(ctx).log_level(ctx.meta), level)
-    if not enabled or not runtime_of(ctx).kernel.offers("logging") or method is None:
+    method, kernel, name = ctx.profile.log, runtime_of(ctx).kernel, level_name(level)
+    enabled = is_enabled(ctx.profile, origin_of(ctx).log_level(ctx.meta), name)
+    if not enabled or not kernel.offers("logging") or method is None:
         return
     # Yield to the event loop: a handler that only logs would block it.
     await asyncio.sleep(0)
     encoded = as_json(data)
+    if not _try_acquire(ctx, kernel.limits.max_log_per_s):
+        return
+    limited = at_most(encoded, kernel.limits.max_log_bytes)
     # Hooks and middleware get the data itself; without them it is not encoded twice.
-    content = data if is_wrapped(ctx, method) else encoded
-    await send_notification(ctx, method, method.params(level=level, data=content, logger=logger))
+    content = data if limited is encoded and is_wrapped(ctx, method) else limited
+    await send_notification(ctx, method, method.params(level=name, data=content, logger=logger))
+
+
+_limiters: WeakKeyDictionary[Channel, RateLimiter] = WeakKeyDictionary()
+"""Rate limiters of `Context.log` by client, or by request where a request has its own channel."""
+
+
+def _try_acquire(ctx: Context, per_s: float | None) -> bool:
+    """Return True if one more message may be sent to the client; warn once if not."""
+    if per_s is None:
+        return True
+    channel = origin_of(ctx).channel
+    limiter = _limiters.get(channel)
+    if limiter is None:
+        limiter = _limiters[channel] = RateLimiter(per_s)
+    taken = limiter.try_acquire()
+    if not taken and limiter.dropped == 1:
+        _log.warning("more than %g log messages per second to one client: left out", per_s)
+    return taken
 
 
 class LogHandlers(ServerHandlers["Context"]):

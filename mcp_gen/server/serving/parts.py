@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from mcp_gen.server.dispatch.declarations import Declarations
     from mcp_gen.server.dispatch.on_demand import AppsOnDemand, TasksOnDemand
     from mcp_gen.server.serving.runner import ServerRunner
+    from mcp_gen.server.session_state import SessionState
     from mcp_gen.session.kernel.kernel import Kernel
 
 __all__ = ["ServerParts"]
@@ -30,6 +31,7 @@ class ServerParts(Runtime):
         request_state_keys: See `Server`.
         request_state_ttl_s: See `Server`.
         max_rounds: See `Server`.
+        session_state: See `Server`.
 
     Raises:
         UsageError: a key that is too short, or a limit that is not above zero.
@@ -46,12 +48,14 @@ class ServerParts(Runtime):
         request_state_keys: Sequence[str | bytes],
         request_state_ttl_s: float,
         max_rounds: int,
+        session_state: SessionState | None,
     ) -> None:
         super().__init__(
             kernel,
             request_state_keys=request_state_keys,
             request_state_ttl_s=request_state_ttl_s,
             max_rounds=max_rounds,
+            session_state=session_state,
         )
         self.declarations = declarations
         self.tasks = tasks

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 from mcp_gen.server.context.context import Context, origin_of, outer_of, runtime_of, set_outer
 from mcp_gen.server.input_requests.run import run_with_rounds
+from mcp_gen.session.messages.current import CURRENT
 
 if TYPE_CHECKING:
     from collections.abc import Coroutine
@@ -30,6 +31,7 @@ def task_coroutine(task_ctx: Context, params: Any, tools: ToolRegistry) -> Corou
     """Return the coroutine that runs a tool call as the handler of a task."""
 
     async def call(ctx: Context, params: Any) -> Any:
+        CURRENT.set(ctx)  # this is the first function of a task
         return await run_with_rounds(ctx, params, tools.call)
 
     # The log handler must find this context, not that of the request.

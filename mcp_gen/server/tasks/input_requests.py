@@ -63,7 +63,7 @@ class TaskInputRequests(Rounds):
         self._replayed: InputRequiredRounds | None = None
         if params.request_state is not None or params.input_responses is not None:
             replayed = self._replayed = InputRequiredRounds(ctx, params)
-            self.number, self.values = replayed.number, replayed.values
+            self.number, self._values = replayed.number, replayed.values
             self.responses, self.user_state = replayed.responses, replayed.user_state
 
     # --- while the handler runs ---

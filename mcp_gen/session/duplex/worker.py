@@ -9,6 +9,7 @@ from contextvars import Context, copy_context
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from mcp_gen.session.kernel.errors import is_cancelled
+from mcp_gen.session.messages.current import CURRENT
 
 if TYPE_CHECKING:
     from mcp_gen.session.kernel.call import Call
@@ -85,6 +86,7 @@ class HandlerRunner(Generic[C]):
     async def _run_waiting(self, task: Any) -> bool:
         """Run waiting requests; return True if the task must not run others afterwards."""
         waiting, kernel, finish = self._waiting, self._kernel, self._finish
+        set_current: Any = CURRENT.set
         while waiting:
             call = waiting.popleft()
             if call.cancelled:
@@ -97,6 +99,7 @@ class HandlerRunner(Generic[C]):
                 if not hasattr(handler, "send"):
                     handler = _awaited(handler)
                 context = copy_context()
+                context.run(set_current, call.ctx)
                 try:
                     blocker = context.run(handler.send, None)
                 except StopIteration as done:

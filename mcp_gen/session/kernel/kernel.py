@@ -47,6 +47,7 @@ from mcp_gen.session.kernel.results import (
     with_identity,
     with_own_identity,
 )
+from mcp_gen.session.messages.current import CURRENT
 from mcp_gen.session.messages.middleware import Middleware, wrap
 from mcp_gen.session.messages.notifications import NotificationReceiver
 from mcp_gen.session.peer.session import RequestOrigin
@@ -154,6 +155,11 @@ class Kernel(Generic[C]):
     def peer_limits(self) -> PeerLimits:
         """Limits on what one client can cause."""
         return self.limits.peer
+
+    @property
+    def max_log_bytes(self) -> int | None:
+        """Most bytes of the data of one log message; None for no limit."""
+        return self.limits.max_log_bytes
 
     def changed(self) -> None:
         """Drop the cached routes after hooks or features were added."""
@@ -336,7 +342,9 @@ class Kernel(Generic[C]):
         hooks = self.hooks
         if hooks.error_every and error.code in _TOLD:
             ctx = self.context(id, caller, read_meta(params))
+            token = CURRENT.set(ctx)
             notices.run_limited(hooks.tell_error(ctx, method, None, error))
+            CURRENT.reset(token)
 
     async def run(self, call: Call[C]) -> bytes:
         """Run the handler of a request between its hooks and return the encoded response.
@@ -346,19 +354,28 @@ class Kernel(Generic[C]):
         Raises:
             CancelledError: the current task was cancelled.
         """
+        token = CURRENT.set(call.ctx)
         try:
             return self.answer(call, await call.route.call(call.ctx, call.params))
         except BaseException as error:
             return self.failure(call, error, cancelled=is_cancelled())
+        finally:
+            # Some apps answer many requests in one task.
+            try:  # noqa: SIM105  # `suppress` and `leave` are frames of each call
+                CURRENT.reset(token)
+            except ValueError:
+                pass  # closed by another task
 
     async def handle(self, call: Call[C]) -> None:
         """Run the handler of a request between its hooks; `write` returns the response afterwards.
 
         For responses that another task sends: a waiting result takes less memory than its bytes.
+        Await it in a task of its own: the context of the request stays the current one.
 
         Raises:
             CancelledError: the current task was cancelled.
         """
+        CURRENT.set(call.ctx)
         try:
             call.result = await call.route.call(call.ctx, call.params)
             if call.origin.agreed is not None:

@@ -29,6 +29,8 @@ class Limits(Struct, frozen=True, kw_only=True):
             sends no pings.
         keep_alive_timeout_s: Seconds to wait for the response to a ping before the session ends.
         max_progress_per_s: Progress notifications per second and request, and the size of a burst.
+        max_log_per_s: Log messages of `Context.log` per second and client, and the size of a burst.
+        max_log_bytes: Bytes of the data of one log message; longer data is cut.
         schema_timeout_s: Seconds that the check by a user-written JSON Schema may take in the
             worker process.
         peer: Limits on what one client can cause.
@@ -42,6 +44,8 @@ class Limits(Struct, frozen=True, kw_only=True):
     keep_alive_s: float | None = None
     keep_alive_timeout_s: float = 20.0
     max_progress_per_s: float | None = 100.0
+    max_log_per_s: float | None = 1_000.0
+    max_log_bytes: int | None = 64 * 1024
     schema_timeout_s: float = 1.0
     peer: PeerLimits = PeerLimits()
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import msgspec
 
 from mcp_gen.core.peer_limits import PeerLimits
+from mcp_gen.session.messages.current import CURRENT
 from mcp_gen.session.messages.middleware import wrap
 
 if TYPE_CHECKING:
@@ -106,6 +107,7 @@ class NotificationReceiver:
             self.run_limited(self._run_hooks(method.name, notify, context(profile), params))
 
     async def _run_hooks(self, name: str, notify: Inner, context: Any, params: Any) -> None:
+        CURRENT.set(context)
         try:
             await notify(context, params)
         except Exception:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from enum import IntEnum
 from functools import cache
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
@@ -15,7 +16,54 @@ from mcp_wire import encode
 if TYPE_CHECKING:
     from mcp_wire.profile import Profile
 
-__all__ = ["as_json", "is_enabled", "severity_of"]
+__all__ = ["LogLevel", "as_json", "at_most", "is_enabled", "level_name", "severity_of"]
+
+
+class LogLevel(IntEnum):
+    """Log levels of MCP, as numbers of the module `logging`, for both.
+
+        await ctx.log(LogLevel.NOTICE, "moved")
+        logging.getLogger("app").log(LogLevel.NOTICE, "moved")
+
+    A number between two levels belongs to the lower one.
+    """
+
+    DEBUG = 10
+    INFO = 20
+    NOTICE = 25
+    WARNING = 30
+    ERROR = 40
+    CRITICAL = 50
+    ALERT = 60
+    EMERGENCY = 70
+
+
+_FROM_ABOVE = [(level.value, level.name.lower()) for level in reversed(LogLevel)]
+_LOWEST = LogLevel.DEBUG.name.lower()
+_CUT = "... ({} bytes of {} are left out)"
+
+
+def level_name(level: str | int) -> str:
+    """Return the MCP level of a number of the module `logging`; a name is returned as it is."""
+    if isinstance(level, str):
+        return level
+    return next((name for number, name in _FROM_ABOVE if level >= number), _LOWEST)
+
+
+def at_most(content: Any, max_bytes: int | None) -> Any:
+    """Return log data of `as_json` within a limit: longer data is cut, and sent as text.
+
+    Args:
+        content: Text or encoded JSON.
+        max_bytes: Most bytes of it; None for no limit.
+    """
+    if max_bytes is None or (content.__class__ is str and len(content) * 4 <= max_bytes):
+        return content
+    encoded = content.encode() if content.__class__ is str else bytes(content)
+    if len(encoded) <= max_bytes:
+        return content
+    kept = encoded[:max_bytes].decode(errors="ignore")
+    return kept + _CUT.format(len(encoded) - len(kept.encode()), len(encoded))
 
 
 def is_enabled(profile: Profile, least: Any, level: str) -> bool:

@@ -17,7 +17,7 @@ from mcp_gen.core.loose_json import read_as
 from mcp_gen.core.peer_limits import text_bytes
 from mcp_gen.session.messages.outbound import Outbound
 from mcp_gen.session.messages.sender import RequestSender, RevisionAdapter, SendingLayer
-from mcp_gen.session.peer.log_levels import as_json, is_enabled
+from mcp_gen.session.peer.log_levels import as_json, at_most, is_enabled, level_name
 from mcp_wire import latest
 from mcp_wire.peer_calls import ClientCaller
 
@@ -63,6 +63,11 @@ class SessionHost(Outbound, Protocol):
     @property
     def peer_limits(self) -> PeerLimits:
         """Limits on what one client can cause."""
+        ...
+
+    @property
+    def max_log_bytes(self) -> int | None:
+        """Most bytes of the data of one log message; None for no limit."""
         ...
 
     @property
@@ -259,7 +264,7 @@ class Session(ABC):
             self._when_initialized[key] = do
 
     async def log(
-        self, level: latest.LoggingLevel, data: Any, *, logger: str | None = None
+        self, level: latest.LoggingLevel | int, data: Any, *, logger: str | None = None
     ) -> None:
         """Send a log message that belongs to no request (`notifications/message`).
 
@@ -267,7 +272,7 @@ class Session(ABC):
         not declare `logging`, or if the revision has no such notification.
 
         Args:
-            level: Severity of the message.
+            level: Severity of the message: a name, a `LogLevel`, or a number of `logging`.
             data: Text, or any value that is serializable to JSON.
             logger: Name of the logger; None sends no name.
 
@@ -280,12 +285,15 @@ class Session(ABC):
         if self.origin is None:
             raise UsageError("log: no handshake, so nobody to tell but who asks: use Context.log")
         profile = self.origin.profile
-        enabled = is_enabled(profile, self.origin.log_level(None), level)
+        name = level_name(level)
+        enabled = is_enabled(profile, self.origin.log_level(None), name)
         if not enabled or not self.host.offers("logging"):
             return
         if profile.log is not None:
-            as_json(data)  # raises here, not in the task that sends it
-            params = profile.log.params(level=level, data=data, logger=logger)
+            encoded = as_json(data)  # raises here, not in the task that sends it
+            limited = at_most(encoded, self.host.max_log_bytes)
+            content = data if limited is encoded else limited
+            params = profile.log.params(level=name, data=content, logger=logger)
             await sender_for(profile, self.channel, self.host, self).notify(profile.log, params)
             await self.channel.drain()
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tests.hostile.work.limits import (
+    calls,
     events,
     headers,
     ids,
@@ -16,7 +17,7 @@ from tests.hostile.work.limits import (
 )
 from tests.hostile.work.limits.limit import TAKEN, Limit
 
-AREAS = (events, headers, ids, listening, schemas, sessions, values, waiting)
+AREAS = (calls, events, headers, ids, listening, schemas, sessions, values, waiting)
 LIMITS: list[Limit] = [limit for area in AREAS for limit in area.LIMITS]
 
 

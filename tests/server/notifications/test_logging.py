@@ -15,7 +15,8 @@ import pytest
 
 import mcp_wire
 from mcp_gen import Context, Server, UsageError
-from mcp_gen.server.notifications.log_handler import ClientLogHandler, spec_level
+from mcp_gen.server.notifications.log_handler import ClientLogHandler
+from mcp_gen.session.peer.log_levels import level_name
 from mcp_gen.transports.memory import memory_pair
 from mcp_wire import latest
 from tests.support.frames import ALL, HANDSHAKE, Speaker, every_revision, with_handshake
@@ -404,7 +405,7 @@ async def test_what_tells_of_the_sending_itself_is_not_sent(name: str) -> None:
     ],
 )
 def test_each_python_level_is_one_of_the_specification(number: int, level: str) -> None:
-    assert spec_level(number) == level
+    assert level_name(number) == level
 
 
 @every_revision
@@ -552,9 +553,10 @@ async def test_requests_pay_for_handlers_only_while_there_are_some() -> None:
     assert (watched == plain, again == plain) == (False, True)
 
 
-def test_a_rate_of_nothing_is_refused() -> None:
-    with pytest.raises(UsageError, match="max_per_s=0"):
-        Server("logs").logs.handler(max_per_s=0)
+def test_a_rate_below_zero_is_refused() -> None:
+    with pytest.raises(UsageError) as caught:
+        Server("logs").logs.handler(max_per_s=-1)
+    assert str(caught.value) == "max_per_s=-1: expected more than 0, or 0 for no limit"
 
 
 async def test_a_record_is_sent_by_the_handler_of_its_own_server_alone() -> None:
