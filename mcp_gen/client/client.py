@@ -25,6 +25,7 @@ from mcp_gen.core.extensions.extensions import ExtensionArg
 from mcp_gen.core.revisions import select
 from mcp_gen.core.transport.protocols import Posts
 from mcp_gen.session.duplex.client import DEFAULT_MAX_VALUES, ClientConnection
+from mcp_gen.session.messages.middleware import Middleware, MiddlewareChain
 from mcp_wire import latest
 from mcp_wire.hooks import ClientHooks
 
@@ -37,6 +38,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Client"]
 
+M = TypeVar("M", bound=Middleware)
 R = TypeVar("R", bound=OnReport)
 
 
@@ -146,6 +148,7 @@ class Client(CallbackDecorators):
         self._reports = ViolationReporter()
         self.hooks = ClientHooks(self._hooks_changed)
         """Decorators that register hooks, such as `@client.hooks.outbound.before_call_tool`."""
+        self._middleware = MiddlewareChain([], [], self._hooks_changed)
         self._links: list[ClientConnection] = []
         self._serving: list[asyncio.Task[None]] = []
         self._negotiated: NegotiationCache = {}
@@ -274,8 +277,10 @@ class Client(CallbackDecorators):
             # Loaded only for HTTP.
             from mcp_gen.session.http_client.connection import HttpClientConnection
 
-            return HttpClientConnection(transport, self.hooks, self._settings.max_values)
-        return ClientConnection(transport, self.hooks, self._settings.max_values)
+            return HttpClientConnection(
+                transport, self.hooks, self._middleware, self._settings.max_values
+            )
+        return ClientConnection(transport, self.hooks, self._middleware, self._settings.max_values)
 
     def _run_in_background(self, work: Coroutine[Any, Any, None]) -> None:
         serving = [one for one in self._serving if not one.done()]
@@ -308,6 +313,69 @@ class Client(CallbackDecorators):
         """
         self._reports.handlers.append(handler)
         return handler
+
+    # --- middleware ---
+
+    def middleware(self, middleware: M) -> M:
+        """Add a middleware around every message from servers; usable as a decorator.
+
+            @client.middleware
+            async def logged(session, method, params, call_next):
+                return await call_next(params)
+
+        It wraps the requests that servers send (sampling, elicitation, roots, pings), also those
+        that arrive inside results (from 2026-07-28), and all notifications, hooks included. It
+        returns the result of `call_next` or another one. It may pass other params, skip
+        `call_next`, or raise McpError. The middleware that was added first is outermost. A
+        notification has no result.
+
+        Args:
+            middleware: Async function of `session`, the ClientSession; `method`, the method name;
+                `params`, a wire type of the negotiated revision; and `call_next`.
+
+        Returns:
+            The function itself.
+
+        Raises:
+            UsageError: The function is not async, or takes other arguments.
+        """
+        return self._middleware.add(middleware)
+
+    def add_middleware(self, middleware: Middleware) -> None:
+        """Add a middleware around every message from servers; see `middleware`.
+
+        Raises:
+            UsageError: The function is not async, or takes other arguments.
+        """
+        self.middleware(middleware)
+
+    def sending_middleware(self, middleware: M) -> M:
+        """Add a middleware around every message to servers; usable as a decorator.
+
+        It wraps requests and notifications, hooks included: also those of the handshake, pages of
+        lists, each round trip of a multi round-trip request, and requests that the cache answers.
+        It does not wrap the cancellation of a request that was sent.
+
+        Args:
+            middleware: Async function like that of `middleware`. `session` is the ClientSession,
+                or None for requests of the handshake. The result is of the newest revision, or of
+                the pinned one.
+
+        Returns:
+            The function itself.
+
+        Raises:
+            UsageError: The function is not async, or takes other arguments.
+        """
+        return self._middleware.add_sending(middleware)
+
+    def add_sending_middleware(self, middleware: Middleware) -> None:
+        """Add a middleware around every message to servers; see `sending_middleware`.
+
+        Raises:
+            UsageError: The function is not async, or takes other arguments.
+        """
+        self.sending_middleware(middleware)
 
     def _hooks_changed(self) -> None:
         for connection in self._links:

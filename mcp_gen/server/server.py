@@ -22,7 +22,6 @@ from mcp_gen.server.dispatch.custom_methods import CustomMethods
 from mcp_gen.server.dispatch.declarations import Declarations
 from mcp_gen.server.dispatch.extensions import ExtensionRegistry
 from mcp_gen.server.dispatch.handlers import HandlerParts, Handlers
-from mcp_gen.server.dispatch.middleware import Middleware, MiddlewareChain
 from mcp_gen.server.dispatch.on_demand import AppsOnDemand, TasksOnDemand
 from mcp_gen.server.listing.cache_hints import CacheHints, Hints
 from mcp_gen.server.mounting.mounts import Mounts
@@ -38,6 +37,7 @@ from mcp_gen.server.serving.runner import ServerRunner
 from mcp_gen.server.tools.registry import ToolRegistry
 from mcp_gen.session.kernel.kernel import Kernel
 from mcp_gen.session.kernel.limits import Limits
+from mcp_gen.session.messages.middleware import Middleware, MiddlewareChain
 from mcp_wire import latest
 from mcp_wire.handlers import ServerHandlers
 from mcp_wire.hooks import ServerHooks
@@ -248,7 +248,9 @@ class Server(ToolsApi, ResourcesApi, CompletionsApi, ListsApi):
         """Mounted servers, in order."""
         self._custom_methods = CustomMethods(kernel)
         self._extensions = ExtensionRegistry(kernel, self.notify)
-        self._middleware = MiddlewareChain(kernel, self._hooks_changed)
+        self._middleware = MiddlewareChain(
+            kernel.middleware, kernel.outbound_middleware, self._hooks_changed
+        )
         on_demand = AppsOnDemand(self._extensions, self.resources, self.filter_tools)
         task_manager = TasksOnDemand(parts, self._extensions, tasks, self._served)
         self.runtime = ServerParts(

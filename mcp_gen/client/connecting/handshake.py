@@ -78,7 +78,11 @@ class Handshake:
     async def _send_initialized(self, agreed: Profile, session: ClientSession) -> None:
         if agreed.initialized:
             sender = RequestSender(
-                self._connection, agreed, self._connection.hooks.outbound, session
+                self._connection,
+                agreed,
+                self._connection.hooks.outbound,
+                session,
+                middleware=self._connection.middleware.outgoing,
             )
             await sender.notify(agreed.initialized, agreed.initialized.params())
             # Over HTTP each message has its own POST: no request may overtake this notification.
@@ -142,6 +146,10 @@ class Handshake:
     def _to_server(self, profile: Profile) -> Any:
         rows = self._client.callbacks.extensions.rows(profile)
         sender = RequestSender(
-            self._connection, profile, self._connection.hooks.outbound, rows=rows
+            self._connection,
+            profile,
+            self._connection.hooks.outbound,
+            middleware=self._connection.middleware.outgoing,
+            rows=rows,
         )
         return import_module(f"{profile.module}.requests").ToServer(sender)

@@ -74,7 +74,12 @@ class ClientRequestSender(RequestSender):
         reader = mcp_wire.profile(read_at)
         rows = options.extensions.rows(spoken, reader)
         super().__init__(
-            channel or connection, reader, connection.hooks.outbound, session, rows=rows
+            channel or connection,
+            reader,
+            connection.hooks.outbound,
+            session,
+            middleware=connection.middleware.outgoing,
+            rows=rows,
         )
         self._extensions = options.extensions
         self._connection = connection
@@ -127,9 +132,11 @@ class ClientRequestSender(RequestSender):
 
         Source: https://modelcontextprotocol.io/specification/2026-07-28/basic/patterns/mrtr
         """
-        # Fast path for the common case: no hooks and not cacheable.
+        # Fast path for the common case: no hooks, no middleware and not cacheable.
         name = method.name
-        plain = not self._outbound.points.get(name) and name not in self._cache.cached_fields
+        plain = not (
+            self._outbound.points.get(name) or self._middleware or name in self._cache.cached_fields
+        )
         for round_number in range(self._options.settings.max_rounds + 1):
             try:
                 if plain:

@@ -28,10 +28,14 @@ from mcp_gen.core.projection.closed import ClosedViolation, violations
 from mcp_gen.core.projection.project import restate
 from mcp_gen.core.protocol_state import MessageRejected, ResponseReceived
 from mcp_gen.session.duplex.connection import DuplexConnection
+from mcp_gen.session.duplex.held_messages import HeldMessages
+from mcp_gen.session.duplex.listen_channel import ListenChannel
 from mcp_gen.session.kernel.errors import internal_error
 from mcp_gen.session.kernel.hook_results import check_result, restate_result
 from mcp_gen.session.messages.gather import wait_or_cancel
+from mcp_gen.session.messages.middleware import wrap
 from mcp_gen.session.messages.notifications import NotificationReceiver
+from mcp_wire.method import Route
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Coroutine, Hashable, Mapping
@@ -43,9 +47,10 @@ if TYPE_CHECKING:
     from mcp_gen.core.protocol_state import Batch, Event, NotificationReceived, RequestReceived
     from mcp_gen.core.transport.protocols import Duplex
     from mcp_gen.session.messages.channel import Channel
+    from mcp_gen.session.messages.middleware import MiddlewareChain
     from mcp_gen.session.messages.notifications import Act
     from mcp_wire.hooks import ClientHooks
-    from mcp_wire.method import Method, Route
+    from mcp_wire.method import Method
     from mcp_wire.peer_calls import OnProgress
     from mcp_wire.profile import Profile
 
@@ -54,8 +59,6 @@ __all__ = ["DEFAULT_MAX_VALUES", "ClientConnection"]
 P = TypeVar("P")
 R = TypeVar("R")
 
-MAX_HELD, MAX_HELD_BYTES = 1_000, 64 * 1024 * 1024
-"""Messages of a server, and their bytes, that wait until the session begins."""
 MAX_OPEN_REQUESTS = 1_000
 """Requests of a server that may be open at the same time."""
 _CHANGES = (
@@ -88,6 +91,7 @@ class ClientConnection(DuplexConnection):
     Args:
         transport: Transport of the connection; not started yet.
         hooks: Hooks of the client.
+        middleware: Middleware of the client.
         max_values: The most keys and items of one result of the server.
     """
 
@@ -96,21 +100,24 @@ class ClientConnection(DuplexConnection):
     """True if a server request comes in the context of the client request that it belongs to."""
 
     def __init__(
-        self, transport: Duplex, hooks: ClientHooks, max_values: int = DEFAULT_MAX_VALUES
+        self,
+        transport: Duplex,
+        hooks: ClientHooks,
+        middleware: MiddlewareChain,
+        max_values: int = DEFAULT_MAX_VALUES,
     ) -> None:
         self._rows: dict[str, Callable[[Profile], Method[Any, None] | None]] = {}
         """Method rows of extensions: their notifications, and protocol ones that they change."""
-        notices = NotificationReceiver(hooks, _log, custom=self._rows)
+        notices = NotificationReceiver(hooks, _log, middleware.incoming, self._rows)
         unasked = min(max_values, MAX_UNASKED_VALUES)
         super().__init__(transport, notices, hooks.outbound, unasked, max_values)
         self.hooks = hooks
+        self.middleware = middleware
         hooks.accept, hooks.outbound.accept = check_result, restate_result
         self._make_routes: Callable[[], Mapping[str, Route[Any]]] = dict
         self._routes: Mapping[str, Route[Any]] | None = None
         self._closed_hooks: asyncio.Task[None] | None = None
-        self._held: list[bytes] | None = None
-        self._held_bytes = 0
-        self._held_too_many = False
+        self._held: HeldMessages | None = None
         """Messages right after the handshake response, which decides how they are decoded."""
         self.reopen_session: Callable[[], Awaitable[Callable[[], Awaitable[None]]]] | None = None
         """Opens a new session after the server ended one; returns what to run first in it."""
@@ -188,7 +195,7 @@ class ClientConnection(DuplexConnection):
         """Send messages at this revision until one is negotiated."""
 
     def changed(self) -> None:
-        """Drop the cached routes after hooks were added."""
+        """Drop the cached routes after hooks or middleware were added."""
         self._routes = None
 
     @property
@@ -196,7 +203,14 @@ class ClientConnection(DuplexConnection):
         """Routes of requests that the server may send, at the negotiated revision."""
         if self._routes is None:
             self._routes = self._make_routes()
+            if self.middleware.incoming:
+                self._routes = {name: self._wrapped(one) for name, one in self._routes.items()}
         return self._routes
+
+    def _wrapped(self, route: Route[Any]) -> Route[Any]:
+        method = route.method
+        call = wrap(self.middleware.incoming, method.name, route.call, answered=True)
+        return Route(method, call)
 
     async def open(self) -> None:
         """Start the transport."""
@@ -244,7 +258,7 @@ class ClientConnection(DuplexConnection):
 
     def listening(self, opened: Callable[[RequestId], None]) -> Channel:
         """Return a channel for a request without timeout; `opened` gets the request id."""
-        return _ListenChannel(self, opened)
+        return ListenChannel(self, partial(self.listen, opened=opened))
 
     async def listen(
         self, method: Method[P, R], params: P, opened: Callable[[RequestId], None]
@@ -285,7 +299,7 @@ class ClientConnection(DuplexConnection):
     def receive(self, message: bytes) -> None:
         """Handle one message of the server."""
         if self._held is not None:
-            self._hold(message, self._held)
+            self._held.add(message)
         elif message.startswith(b"{"):
             event = self._connection.read(message)
             if type(event) is ResponseReceived and self._connection.profile is not None:
@@ -297,18 +311,9 @@ class ClientConnection(DuplexConnection):
         else:
             super().receive(message)
 
-    def _hold(self, message: bytes, held: list[bytes]) -> None:
-        """Keep a message until the session begins, if there are not too many."""
-        self._held_bytes += len(message)
-        if len(held) < MAX_HELD and self._held_bytes <= MAX_HELD_BYTES:
-            held.append(message)
-        elif not self._held_too_many:
-            self._held_too_many = True
-            _log.warning("messages before the session began are left out: there are too many")
-
     def _handle(self, event: Event) -> None:
         if self.profile is None and isinstance(event, ResponseReceived):
-            self._held = []
+            self._held = HeldMessages()
         if isinstance(event, MessageRejected):
             if self._closed:
                 return  # for example the response to a listen request
@@ -316,8 +321,8 @@ class ClientConnection(DuplexConnection):
         super()._handle(event)
 
     def _release_held(self) -> None:
-        held, self._held, self._held_bytes = self._held or [], None, 0
-        for message in held:
+        held, self._held = self._held, None
+        for message in held.messages if held else ():
             self.receive(message)
 
     def oversized(self, limit_bytes: int) -> None:
@@ -461,25 +466,3 @@ class ClientConnection(DuplexConnection):
 
 def _always(row: Method[Any, Any]) -> Callable[[Profile], Method[Any, None] | None]:
     return lambda profile: row
-
-
-class _ListenChannel:
-    """Channel to the server for one request without a timeout."""
-
-    def __init__(self, connection: ClientConnection, opened: Callable[[RequestId], None]) -> None:
-        self._connection = connection
-        self._opened = opened
-        self.notify = connection.notify
-        self.drain = connection.drain
-        self.answers = connection.answers
-        self.task = connection.task
-
-    async def request(
-        self,
-        method: Method[P, R],
-        params: P,
-        *,
-        timeout_s: float | None = None,
-        progress: OnProgress | None = None,
-    ) -> Raw:
-        return await self._connection.listen(method, params, self._opened)

@@ -9,7 +9,7 @@ from typing import Any, Protocol, TypeAlias, TypeVar
 
 from mcp_gen.core.errors import UsageError
 
-__all__ = ["CallNext", "Inner", "Middleware", "validate_middleware", "wrap"]
+__all__ = ["CallNext", "Inner", "Middleware", "MiddlewareChain", "validate_middleware", "wrap"]
 
 
 class CallNext(Protocol):
@@ -28,6 +28,45 @@ Middleware: TypeAlias = Callable[[Any, str, Any, CallNext], Awaitable[Any]]
 Inner: TypeAlias = Callable[[Any, Any], Awaitable[Any]]
 """Handler that middleware wraps: takes the context and params, returns the result."""
 M = TypeVar("M", bound=Middleware)
+
+
+class MiddlewareChain:
+    """Middleware of one side, around the messages from its peers and around those to them.
+
+    Args:
+        incoming: Middleware around messages from peers, outermost first. The lists are read at
+            each message, so that middleware may be added later.
+        outgoing: Middleware around messages to peers, outermost first.
+        changed: Called after a middleware for messages from peers has been added.
+    """
+
+    __slots__ = ("_changed", "incoming", "outgoing")
+
+    def __init__(
+        self, incoming: list[Middleware], outgoing: list[Middleware], changed: Callable[[], None]
+    ) -> None:
+        self.incoming = incoming
+        self.outgoing = outgoing
+        self._changed = changed
+
+    def add(self, middleware: M) -> M:
+        """Add a middleware around messages from peers, and return it.
+
+        Raises:
+            UsageError: it is not async, or does not take the parameters of a middleware.
+        """
+        self.incoming.append(validate_middleware(middleware))
+        self._changed()
+        return middleware
+
+    def add_sending(self, middleware: M) -> M:
+        """Add a middleware around messages to peers, and return it.
+
+        Raises:
+            UsageError: it is not async, or does not take the parameters of a middleware.
+        """
+        self.outgoing.append(validate_middleware(middleware))
+        return middleware
 
 
 def validate_middleware(middleware: M) -> M:

@@ -268,9 +268,12 @@ class RequestSender:
         call: Inner = send
         for layer in reversed(self._outer):
             call = _in_context(layer.context, _around_request(layer, row, call))
-        call = _around_request(self._layer, row, call)
-        result: R = await call(self.context, params)
+        result: R = await self._wrapped(row, call)(self.context, params)
         return result
+
+    def _wrapped(self, row: Method[Any, Any], call: Inner) -> Inner:
+        """Return the sending of a request inside the own hooks and middleware."""
+        return _around_request(self._layer, row, call)
 
     @property
     def _layer(self) -> SendingLayer:
