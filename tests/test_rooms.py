@@ -35,7 +35,7 @@ ALLOWED_CIRCLES = [frozenset({"mcp_gen.server.context.context", "mcp_gen.server.
 
 FLOORS: Mapping[str, tuple[tuple[str, ...], ...]] = {
     "mcp_gen.core": (
-        ("errors", "loose_json", "json_size"),
+        ("errors", "loose_json", "json_size", "code_loading"),
         (
             "checks",
             "peer_values",
@@ -67,7 +67,7 @@ FLOORS: Mapping[str, tuple[tuple[str, ...], ...]] = {
     "mcp_gen.transports": (
         ("lines", "environment", "process_tree"),
         ("streams",),
-        ("command", "memory", "message_log", "stdio"),
+        ("command", "memory", "message_log", "socket_client", "stdio"),
         ("http_server", "http_client"),
     ),
     "mcp_gen.server": (
@@ -90,12 +90,11 @@ FLOORS: Mapping[str, tuple[tuple[str, ...], ...]] = {
         ("connecting",),
         ("client",),
     ),
-    "mcp_gen.cli": (("console",), ("commands",), ("app", "loading", "reloading")),
+    "mcp_gen.cli": (("console",), ("commands",), ("app", "reloading")),
 }
 """The floors of each layer, from the ground up. A room imports rooms of lower floors alone."""
 
 SIDEWAYS = {
-    ("mcp_gen.cli.commands", "mcp_gen.cli.loading"): "run and tools load the user's file",
     ("mcp_gen.cli.commands", "mcp_gen.cli.reloading"): "run starts the reloading process",
 }
 """Arrows inside a floor or up a floor that are meant, each with its reason."""

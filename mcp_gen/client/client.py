@@ -188,7 +188,10 @@ class Client(CallbackDecorators):
         """Connect to a server and return the session.
 
         Args:
-            target: A URL, a command (one line or a list of words), a Server, or a transport.
+            target: A Server; a URL; Python code with a server, as `file.py`, `file.py:name`, or a
+                module (`package.module`, `package.module:name`), which runs in this process; a
+                command (one line or a list of words); the address of a socket (`unix:PATH`,
+                `tcp:HOST:PORT`); or a transport. A path object is a Python file.
             revision: Protocol version (revision) to pin. None: the newest that both sides support,
                 found with `server/discover` and, if that fails, with `initialize`. The result is
                 remembered for the next connection to the same server.

@@ -10,6 +10,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias, TypeVar
 
 import mcp_wire
+from mcp_gen.core.code_loading import stop_import
 from mcp_gen.core.extensions.extensions import ExtensionArg
 from mcp_gen.core.peer_limits import PeerLimits
 from mcp_gen.core.revisions import select
@@ -315,6 +316,7 @@ class Server(ToolsApi, ResourcesApi, CompletionsApi, ListsApi):
             LifespanError: the lifespan of the server did not start, or failed at its end.
             UsageError: an unknown transport.
         """
+        stop_import(self)
         make_app = partial(self.asgi, **options)
         self.runtime.runner.run(transport, host, port, make_app, connection_limits)
 

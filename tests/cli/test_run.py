@@ -18,7 +18,8 @@ from typing import Any
 import pytest
 
 from mcp_gen import Server
-from mcp_gen.cli.loading import folder_of, load
+from mcp_gen.client.connecting.python_code import load
+from mcp_gen.client.connecting.target_text import parse_code
 from mcp_gen.core.errors import UsageError
 from mcp_gen.server.serving.per_connection import PerConnection
 from tests.cli.running import complaint, run
@@ -138,8 +139,8 @@ def test_one_server_for_each_connection_is_found_too(write: Write) -> None:
 
 def test_the_folder_of_a_target_is_that_of_its_file_or_the_current_one(write: Write) -> None:
     path = write("sub/app.py", ONE)
-    assert folder_of(f"{path}:server") == path.parent
-    assert folder_of("app:server") == Path.cwd()
+    assert parse_code(f"{path}:server").folder == path.parent
+    assert parse_code("app:server").folder == Path.cwd()
 
 
 @pytest.mark.parametrize(
@@ -240,6 +241,15 @@ def test_a_server_runs_on_stdio_and_ends_with_its_client(revision: str, write: W
         process.close_stdin()
         assert process.ended() == 0
         assert process.stderr == ""
+
+
+def test_what_code_prints_while_it_is_imported_is_no_message(write: Write) -> None:
+    speaker = Speaker(HANDSHAKE)
+    with started(mcp_gen("run", write("one.py", ONE + "\nprint('imported')\n"))) as process:
+        process.send(*speaker.opening, speaker.call(1, "color"))
+        assert process.answer(1)["result"]["content"][0]["text"] == "red"
+        process.close_stdin()
+        assert (process.ended(), process.stderr) == (0, "imported\n")
 
 
 def test_a_lifespan_that_does_not_start_is_said_in_one_line(write: Write) -> None:

@@ -260,8 +260,8 @@ def test_a_command_that_is_not_there_is_exit_code_3() -> None:
         (["tools", "here", "--header", "a: 1"], "--header is for URLs"),
         (["tools", "http://h/mcp", "--header", "a"], "--header: expected `Name: value`"),
         (["tools", "here", "--config", "none.json"], "none.json: cannot be read"),
-        (["tools", " "], "SERVER: expected a URL or a command"),
-        (["tools", "a 'b"], "SERVER: No closing quotation; check its quotes"),
+        (["tools", " "], "SERVER: expected a URL, `file.py`, `file.py:name`, a module"),
+        (["tools", "a 'b"], "SERVER: the command line: No closing quotation; check its"),
     ],
 )
 def test_a_mistake_in_the_command_line_is_exit_code_2_in_one_line(

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import json
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import msgspec
@@ -14,7 +13,7 @@ from rich.table import Table
 
 import mcp_wire
 from mcp_gen.cli.console.output import fail
-from mcp_gen.core.errors import McpGenError, UsageError
+from mcp_gen.core.errors import McpGenError
 
 if TYPE_CHECKING:
     from mcp_gen.compat.demo import Row
@@ -32,7 +31,11 @@ DEMO_EPILOG = f"""
 
 def demo(
     server: Annotated[
-        Path | None, typer.Argument(help="A server script; the quickstart without one.")
+        str | None,
+        typer.Argument(
+            help="`file.py`, `file.py:name`, `module:name` or a command line in quotes; the "
+            "quickstart without one."
+        ),
     ] = None,
     revision: Annotated[
         list[str] | None, typer.Option(help="Only this revision; can be given more than once.")
@@ -54,19 +57,17 @@ def demo(
     raise typer.Exit(0 if all(row.good for row in rows) else 1)
 
 
-async def _demo(server: Path | None, revisions: list[str] | None, *, quiet: bool) -> list[Row]:
+async def _demo(server: str | None, revisions: list[str] | None, *, quiet: bool) -> list[Row]:
     # Imported here so that `mcp-gen --help` stays fast.
     from mcp_gen.compat.demo import quickstart, run_demo
     from mcp_gen.core.revisions import select
 
     wanted = select(revisions or mcp_wire.REVISIONS)
-    path = server or quickstart()
-    if not path.exists():
-        raise UsageError(f"no such file: {path}")
+    target = server or str(quickstart())
     console = Console(stderr=True, quiet=quiet)
     rows: list[Row] = []
     with console.status("connecting") as status:
-        async for row in run_demo(path, wanted):
+        async for row in run_demo(target, wanted):
             rows.append(row)
             status.update(f"{row.revision} done")
     return rows

@@ -4,17 +4,16 @@ from __future__ import annotations
 
 import os
 import sys
+from contextlib import redirect_stdout
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from mcp_gen.cli.console.output import fail
-from mcp_gen.cli.loading import folder_of, load
 from mcp_gen.core.errors import McpGenError
 
 if TYPE_CHECKING:
-    from mcp_gen.server.server import Server
-    from mcp_gen.server.serving.per_connection import PerConnection
+    from mcp_gen.client.connecting.python_code import LoadedServer
 
 __all__ = ["reloaded_app", "run"]
 
@@ -65,8 +64,13 @@ def run(
         fail("run", f"{option} is for HTTP: add --http")
     if workers > 1:
         fail("run", SEVERAL)
+    # Imported here so that `mcp-gen --help` stays fast.
+    from mcp_gen.client.connecting.python_code import load
+
     try:
-        server = load(target)
+        # Over stdio, what the code prints would be no message.
+        with redirect_stdout(sys.stderr):
+            server = load(target)
         if not http:
             server.run("stdio")
             return
@@ -75,9 +79,7 @@ def run(
         fail("run", error)
 
 
-def _run_http(
-    target: str, server: Server | PerConnection[Server], host: str, port: int, reload: bool
-) -> None:
+def _run_http(target: str, server: LoadedServer, host: str, port: int, reload: bool) -> None:
     # Imported here so that `mcp-gen --help` stays fast.
     from mcp_gen.server.serving.http import run_http, url_at
 
@@ -88,16 +90,20 @@ def _run_http(
     if reload:
         # Imported here so that `mcp-gen --help` stays fast.
         from mcp_gen.cli.reloading import serve_reloaded
+        from mcp_gen.client.connecting.target_text import parse_code
 
         announce(url_at(host, port, "/mcp"))
         os.environ[TARGET] = target
-        serve_reloaded(f"{__name__}:{reloaded_app.__name__}", folder_of(target), host, port)
+        serve_reloaded(f"{__name__}:{reloaded_app.__name__}", parse_code(target).folder, host, port)
     else:
         run_http(server.asgi(), host, port, listening=announce)
 
 
 def reloaded_app() -> Any:
     """Return the ASGI app of the target, in a process that `--reload` started."""
+    # Imported here so that `mcp-gen --help` stays fast.
+    from mcp_gen.client.connecting.python_code import load
+
     try:
         return load(os.environ[TARGET]).asgi()
     except McpGenError as error:

@@ -6,6 +6,7 @@ from collections.abc import AsyncGenerator, Callable
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Any, Generic, Literal, TypeVar
 
+from mcp_gen.core.code_loading import stop_import
 from mcp_gen.core.errors import UsageError
 from mcp_gen.server.serving.sockets import SocketServer
 
@@ -84,6 +85,7 @@ class PerConnection(Generic[S]):
             connection_limits: Limits on headers and connections, for HTTP; None for the defaults.
             options: Options of `asgi`, for HTTP.
         """
+        stop_import(self)
         if transport == "http":
             # Loaded when serving over HTTP.
             from mcp_gen.server.serving.http import run_http

@@ -9,7 +9,7 @@ import json
 import logging
 import sys
 
-from mcp_gen.cli.loading import load
+from mcp_gen.client.connecting.python_code import load
 
 if __name__ == "__main__":
     logging.basicConfig(level=logging.INFO)
