@@ -26,7 +26,8 @@ PACKAGES = frozenset(name for name, path in FILES.items() if path.name == "__ini
 GRAPH = {
     name: targets - {"mcp_gen"}
     for name, targets in import_graph(TEXTS).items()
-    if name not in ("mcp_gen", "mcp_gen.apps", "mcp_gen.content", "mcp_gen.types")
+    if name
+    not in ("mcp_gen", "mcp_gen.apps", "mcp_gen.content", "mcp_gen.middleware", "mcp_gen.types")
 }
 ROOM_GRAPH = room_graph(GRAPH, PACKAGES)
 
@@ -78,7 +79,7 @@ FLOORS: Mapping[str, tuple[tuple[str, ...], ...]] = {
         ("transforms", "tasks", "apps", "prompts"),
         ("api", "dispatch"),
         ("mounting",),
-        ("serving",),
+        ("serving", "middleware"),
         ("server",),
     ),
     "mcp_gen.client": (
@@ -110,6 +111,7 @@ LINES_PER_MODULE = 420
 SHORT = 30
 SHORT_MODULES = {
     "mcp_gen.content": "public name of the content helpers",
+    "mcp_gen.middleware": "public name of the middleware that a server may add",
     "mcp_gen.types": "public name of the newest types",
     "mcp_gen.core.extensions.names": "shared by the registry and by callbacks of the client",
     "mcp_gen.server.tasks.plain_protocol": "the protocol of revisions that have no tasks",
