@@ -12,6 +12,7 @@ from msgspec import DecodeError
 from mcp_gen.core import envelope
 from mcp_gen.core.bounds import check_bounds
 from mcp_gen.core.checks.finite import check_finite
+from mcp_gen.core.envelope import TooComplex
 from mcp_gen.core.errors import (
     InvalidParams,
     InvalidRequest,
@@ -26,7 +27,7 @@ from mcp_gen.core.errors import (
 from mcp_gen.core.peer_values import shortened
 from mcp_gen.core.projection.closed import ClosedViolation, violations
 from mcp_gen.core.projection.project import restate
-from mcp_gen.core.protocol_state import MessageRejected, ResponseReceived
+from mcp_gen.core.protocol_state import ErrorReceived, MessageRejected, ResponseReceived
 from mcp_gen.session.duplex.connection import DuplexConnection
 from mcp_gen.session.duplex.held_messages import HeldMessages
 from mcp_gen.session.duplex.listen_channel import ListenChannel
@@ -75,8 +76,7 @@ _CHANGES = (
 
 _log = logging.getLogger("mcp_gen.client")
 
-
-DEFAULT_MAX_VALUES = 1_000_000
+DEFAULT_MAX_VALUES = 100_000
 """Default of the most keys and items of one result of a server."""
 MAX_UNASKED_VALUES = 20_000
 """The most keys and items of a notification or request of a server.
@@ -96,6 +96,7 @@ class ClientConnection(DuplexConnection):
     """
 
     _log = _log
+    answers_noise = False  # A program that prints to stdout reads no answers to its prints.
     tells_calls_apart = False
     """True if a server request comes in the context of the client request that it belongs to."""
 
@@ -318,6 +319,8 @@ class ClientConnection(DuplexConnection):
             if self._closed:
                 return  # for example the response to a listen request
             self.report_violation("", "$", str(event.error))
+        elif isinstance(event, ErrorReceived) and isinstance(event.error, TooComplex):
+            event.error.name_option("Client(max_values=)")
         super()._handle(event)
 
     def _release_held(self) -> None:
