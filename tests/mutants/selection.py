@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ast
 import re
 from collections import defaultdict
 from collections.abc import Iterable
@@ -12,6 +11,7 @@ from pathlib import Path
 
 from tests.mutants.places import Place
 from tests.mutants.reach import Reach, TracedTest
+from tests.mutants.readers import Readers
 
 __all__ = ["Selector"]
 
@@ -31,6 +31,9 @@ FACT_TESTS = (
 )
 """Tests of what generated code decides; the generated code itself is not traced."""
 
+DEFAULTS = "tests/hostile/test_security_page.py"
+"""Compares the limits of the code with their documentation, but calls none of it."""
+
 _WORDS = re.compile(r"[^A-Za-z]+|(?<=[a-z])(?=[A-Z])")
 _COMMON = frozenset(
     {"", "a", "become", "dropped", "fact", "gen", "i", "mcp", "of", "py", "test", "the", "value"}
@@ -49,12 +52,14 @@ class Selector:
 
     def __init__(self, reach: Reach, root: Path, unreliable: set[str]) -> None:
         self._reach = reach
-        self._readers = _fact_readers(root)
+        self._readers = Readers(root)
         self._unreliable = unreliable
 
     def tests(self, place: Place) -> list[TracedTest]:
         """Return the tests that may find a fault, the most promising ones first."""
         rings = self._fact_rings(place) if place.is_fact else self._rings(place)
+        if not place.is_fact and place.change.reach is None:
+            rings = [*self._rings_of_constant(place), *rings]
         direct = self._direct(place)
         # Where no line of a test's process is reached, the names tell more than the duration.
         weight = 1.0 if place.is_fact or direct else 4.0
@@ -77,8 +82,7 @@ class Selector:
         direct = self._direct(place)
         files = {one.partition("::")[0] for one in direct}
         if direct:
-            functions = {one.partition("[")[0] for one in direct}
-            alike = [test.id for one in functions for test in self._reach.by_function[one]]
+            alike = self._alike(direct)
             same_file = [test.id for file in files for test in self._reach.by_file[file]]
             near = self._children(place)
             if place.package == "codegen":
@@ -91,6 +95,18 @@ class Selector:
         near = [test.id for test in self._reach.tests.values() if _affinity(place, test.file) > 1]
         return [children, module, near]
 
+    def _rings_of_constant(self, place: Place) -> list[Iterable[str]]:
+        """Return the tests of documented limits, and those of what reads a constant or a field."""
+        reading: set[str] = set()
+        for path, lines in self._readers.of_line(place.path, place.change.line):
+            reading |= self._reach.reaching(path, lines)
+        return [[one.id for one in self._reach.by_file[DEFAULTS]], self._alike(reading)]
+
+    def _alike(self, tests: Iterable[str]) -> list[str]:
+        """Return tests with all their parameters, of which only some are traced."""
+        functions = {one.partition("[")[0] for one in tests}
+        return [test.id for one in functions for test in self._reach.by_function[one]]
+
     def _children(self, place: Place | None) -> list[str]:
         """Return the tests that start a process, or those of them that are near a place."""
         starting = [test for test in self._reach.tests.values() if test.starts_child]
@@ -101,12 +117,10 @@ class Selector:
 
     def _fact_rings(self, place: Place) -> list[Iterable[str]]:
         direct: set[str] = set()
-        for path, lines in self._readers.get(place.fact, ()):
+        for path, lines in self._readers.of_attribute(place.fact):
             direct |= self._reach.reaching(path, lines)
         every = [one.id for one in self._reach.tests.values() if one.file.startswith(FACT_TESTS)]
-        functions = {one.partition("[")[0] for one in direct}
-        alike = [test.id for one in functions for test in self._reach.by_function[one]]
-        return [[one.id for one in self._reach.by_file[FACT_TABLE]], alike, every]
+        return [[one.id for one in self._reach.by_file[FACT_TABLE]], self._alike(direct), every]
 
     def _sorted(
         self, place: Place, tests: list[TracedTest], direct: set[str], weight: float
@@ -120,13 +134,14 @@ class Selector:
                 key=lambda one: (
                     -_same_revision(place, one),
                     one.id not in direct,
-                    one.seconds,
+                    one.whole_seconds,
                     one.id,
                 )
             )
             for rank, test in enumerate(alike):
                 # The same test with another parameter rarely finds what the first does not.
-                cost = log2(1 + rank) + log2(1 + 4 * test.seconds) + log2(2 + test.breadth) / 3
+                cost = log2(1 + rank) + log2(1 + 4 * test.whole_seconds)
+                cost += log2(2 + test.breadth) / 3
                 name = test.function if place.is_fact else test.file
                 worth = weight * _affinity(place, name) + 2 * _same_revision(place, test)
                 scored.append((cost - worth, test.id, test))
@@ -154,14 +169,3 @@ def _same_revision(place: Place, test: TracedTest) -> int:
     if not place.revision or not named:
         return 0
     return 1 if place.revision in named else -1
-
-
-def _fact_readers(root: Path) -> dict[str, list[tuple[str, tuple[int, int]]]]:
-    """Return the statements of the runtime that read each attribute."""
-    found: dict[str, list[tuple[str, tuple[int, int]]]] = defaultdict(list)
-    for path in sorted((root / "mcp_gen").rglob("*.py")):
-        name = path.relative_to(root).as_posix()
-        for node in ast.walk(ast.parse(path.read_bytes())):
-            if isinstance(node, ast.Attribute):
-                found[node.attr].append((name, (node.lineno, node.end_lineno or node.lineno)))
-    return found

@@ -88,6 +88,7 @@ def checkout(tmp_path_factory: pytest.TempPathFactory) -> Path:
         path.write_text(text)
     for name in ("forking.py", "selecting.py", "tracing.py"):
         shutil.copy2(HERE / name, root / "tests" / "mutants" / name)
+    shutil.copytree(HERE / "traced_child", root / "tests" / "mutants" / "traced_child")
     return root
 
 
