@@ -140,7 +140,8 @@ def map_(checkout: Path, tmp_path_factory: pytest.TempPathFactory) -> Reach:
 def test_a_line_counts_for_every_test_that_needs_it(
     map_: Reach, line: str, tests: set[str]
 ) -> None:
-    number = SOURCE.splitlines().index(f"    {line}") + 1
+    lines = [str(one) for one in SOURCE.splitlines()]
+    number = lines.index(f"    {line}") + 1
     assert map_.reaching(PATH, (number, number)) == {f"{FILE}::{name}" for name in tests}
 
 
