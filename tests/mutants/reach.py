@@ -231,7 +231,10 @@ class Reach:
                     breadth[test] += number
         for path in sorted(where.glob(f"{sitecustomize.CHILD}.*.json")):
             child = json.loads(path.read_text())
-            self._children.append((contexts.tests(child["context"]), child["lines"]))
+            tests, lines = contexts.tests(child["context"]), child["lines"]
+            self._children.append((tests, lines))
+            for test in tests:
+                breadth[test] += len(lines)
         shares = contexts.shares(share)
         ran: dict[str, TracedTest] = {}
         for test, row in json.loads((where / tracing.TESTS).read_text()).items():

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterable
 from functools import lru_cache
 from math import log2
@@ -31,6 +31,12 @@ FACT_TESTS = (
 )
 """Tests of what generated code decides; the generated code itself is not traced."""
 
+GENERATED = (
+    "tests/codegen/test_regen.py"
+    "::test_a_process_with_another_hash_seed_finds_package_and_reference_up_to_date"
+)
+"""Compares the whole output of the generator with the committed one."""
+
 DEFAULTS = "tests/hostile/test_security_page.py"
 """Compares the limits of the code with their documentation, but calls none of it."""
 
@@ -38,6 +44,12 @@ _WORDS = re.compile(r"[^A-Za-z]+|(?<=[a-z])(?=[A-Z])")
 _COMMON = frozenset(
     {"", "a", "become", "dropped", "fact", "gen", "i", "mcp", "of", "py", "test", "the", "value"}
 )
+_KEYWORDS = frozenset({"asyn", "awai", "elif", "else", "fals", "none", "retu", "self", "true"})
+"""Beginnings of words that stand in lines of any kind."""
+
+LIKENESS, MOST_LIKENESS = 0.3, 4.0
+"""Worth of a shared word for each time that half as many tests are named so; and of all of them."""
+
 _REVISION = re.compile(r"\d{4}-\d\d-\d\d")
 
 
@@ -54,6 +66,10 @@ class Selector:
         self._reach = reach
         self._readers = Readers(root)
         self._unreliable = unreliable
+        # Rare words tell more.
+        names = {test.function for test in reach.tests.values()}
+        uses = Counter(stem for name in names for stem in _stems(name.partition("::")[2]))
+        self._rarity = {stem: log2(len(names) / number) for stem, number in uses.items()}
 
     def tests(self, place: Place) -> list[TracedTest]:
         """Return the tests that may find a fault, the most promising ones first."""
@@ -86,8 +102,8 @@ class Selector:
             same_file = [test.id for file in files for test in self._reach.by_file[file]]
             near = self._children(place)
             if place.package == "codegen":
-                # Those that run the whole generator find most, and take longest.
-                return [{*alike, *near}, same_file]
+                # The comparison finds most. Others that run the whole generator take longest.
+                return [{GENERATED} & direct, {*alike, *near}, same_file]
             return [alike, same_file, near]
         # No test of this process reaches it: one that starts a process may.
         module = {one for one in self._reach.reaching(place.path) if "::" in one}
@@ -144,8 +160,16 @@ class Selector:
                 cost += log2(2 + test.breadth) / 3
                 name = test.function if place.is_fact else test.file
                 worth = weight * _affinity(place, name) + 2 * _same_revision(place, test)
+                worth += self._likeness(place, test.function)
                 scored.append((cost - worth, test.id, test))
         return [test for _, _, test in sorted(scored)]
+
+    def _likeness(self, place: Place, function: str) -> float:
+        """Return how much the words of the changed line and of a test's name have in common."""
+        if place.is_fact:
+            return 0.0
+        shared = _stems(place.text) & _stems(function.partition("::")[2])
+        return min(MOST_LIKENESS, LIKENESS * sum(self._rarity[stem] for stem in shared))
 
 
 def _affinity(place: Place, file: str) -> int:
@@ -161,6 +185,13 @@ def _affinity(place: Place, file: str) -> int:
 def _words(text: str) -> frozenset[str]:
     # A plural names the same.
     return frozenset(word.lower().rstrip("s") for word in _WORDS.split(text)) - _COMMON
+
+
+@lru_cache(maxsize=65536)
+def _stems(text: str) -> frozenset[str]:
+    """Return the beginnings of the words: `warned` is about what `warns` is about."""
+    words = (word.lower() for word in _WORDS.split(text))
+    return frozenset(word[:4] for word in words if len(word) > 3) - _KEYWORDS
 
 
 def _same_revision(place: Place, test: TracedTest) -> int:
