@@ -13,6 +13,7 @@ from tests.mutants.operators import changes
 from tests.mutants.places import Place
 from tests.mutants.reach import Reach
 from tests.mutants.selection import DEFAULTS, Selector
+from tests.mutants.tracing import SAMPLES, samples
 
 HERE = Path(__file__).parent
 
@@ -143,6 +144,19 @@ def test_a_line_counts_for_every_test_that_needs_it(
     lines = [str(one) for one in SOURCE.splitlines()]
     number = lines.index(f"    {line}") + 1
     assert map_.reaching(PATH, (number, number)) == {f"{FILE}::{name}" for name in tests}
+
+
+def test_of_a_table_at_every_revision_each_row_is_run_at_some() -> None:
+    revisions = [f"20{year}-01-01" for year in range(20, 25)]
+    names = [f"t.py::test[{row}-{one}]" for row in "ab" for one in revisions]
+    assert samples(names) == {names[0], names[4], names[5], names[9]}
+
+
+def test_of_a_very_long_table_some_rows_are_run() -> None:
+    names = [f"t.py::test[{row}]" for row in range(1_000)]
+    found = samples(names)
+    assert len(found) == SAMPLES
+    assert {names[0], names[-1]} <= found
 
 
 def test_what_tests_share_is_no_time_of_the_one_that_came_first(map_: Reach) -> None:

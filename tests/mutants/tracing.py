@@ -5,8 +5,9 @@ share: a fixture of a module, a cached function of the tests. Its lines are reco
 made, and count for each test that asks for it. Processes that a test starts record their lines,
 too: see `traced_child`.
 
-Of a test with many parameters some are run, since the others reach nearly the same lines. The
-durations and outcomes stand in `tests.json` beside the data, the names of all tests in `all.json`.
+Of a test with many parameters some are run. The rows of a table are, but not at every revision: the
+lines are nearly the same there. The durations and outcomes stand in `tests.json` beside the data,
+the names of all tests in `all.json`.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ from __future__ import annotations
 import functools
 import json
 import os
+import re
 import sys
 import time
 from collections import defaultdict
@@ -28,7 +30,7 @@ import pytest
 
 from tests.mutants.traced_child.sitecustomize import CONTEXT, FOLDER, ORDERED
 
-__all__ = ["ALL", "FOLDER", "SHARED", "TESTS", "spread"]
+__all__ = ["ALL", "FOLDER", "SHARED", "TESTS", "samples"]
 
 T = TypeVar("T")
 
@@ -37,11 +39,14 @@ ALL = "all.json"
 SHARED = "shared"
 """Prefix of the contexts of what tests share, and of the files that tell which tests do."""
 
-SAMPLES = 4
-"""Parameters of one test that are run: the first, the last, and some between."""
+SAMPLES = 60
+"""Parameters of one test that are run, at most."""
+SAMPLES_ALIKE = 2
+"""The same, of those that differ in the revision, transport or library alone."""
 
 CHILD = "starts a child process"
 MADE = "seconds for what others share"
+_USUAL = re.compile(r"\d{4}-\d\d-\d\d|http|memory|msgspec|pydantic|stdio")
 _PROCESS_EVENTS = frozenset({"subprocess.Popen", "os.posix_spawn", "os.fork"})
 
 _lru_cache = functools.lru_cache
@@ -171,10 +176,8 @@ class Tracer:
     def pytest_collection_modifyitems(self, items: list[pytest.Item]) -> None:
         if self._all is not None:
             self._all.write_text(json.dumps([item.nodeid for item in items]))
-        by_function: dict[str, list[pytest.Item]] = defaultdict(list)
-        for item in items:
-            by_function[item.nodeid.partition("[")[0]].append(item)
-        items[:] = [one for alike in by_function.values() for one in spread(alike, SAMPLES)]
+        names = samples([item.nodeid for item in items])
+        items[:] = [item for item in items if item.nodeid in names]
 
     @pytest.hookimpl(wrapper=True, tryfirst=True)
     def pytest_runtest_protocol(self, item: pytest.Item) -> Generator[None, object, object]:
@@ -242,6 +245,24 @@ class Clock:
             own = round(max(0.0, seconds - self._made[test]), 4)
             rows[test] = own, test not in self._failed, test in self._children
         (self._folder / TESTS).write_text(json.dumps(rows))
+
+
+def samples(tests: Sequence[str]) -> set[str]:
+    """Return the tests to run: of those that are alike some, the first and the last among them.
+
+    The rows of a table differ more than the revisions at which each one is tried.
+    """
+    functions: dict[str, dict[str, list[str]]] = defaultdict(lambda: defaultdict(list))
+    for test in tests:
+        function, _, parameters = test.partition("[")
+        functions[function][_USUAL.sub("", parameters)].append(test)
+    return {
+        test
+        for rows in functions.values()
+        for test in spread(
+            [one for alike in rows.values() for one in spread(alike, SAMPLES_ALIKE)], SAMPLES
+        )
+    }
 
 
 def spread(alike: Sequence[T], most: int) -> list[T]:
