@@ -121,7 +121,8 @@ def test_a_module_beside_the_server_hides_one_of_the_same_name_elsewhere(
     write("elsewhere/names_of_both.py", "NAME = 'elsewhere'")
     sys.path.insert(0, str(tmp_path / "elsewhere"))
     write("names_of_both.py", "NAME = 'beside'")
-    write("app.py", "from mcp_gen import Server\nimport names_of_both\ns = Server(names_of_both.NAME)")
+    code = "from mcp_gen import Server\nimport names_of_both as names\ns = Server(names.NAME)"
+    write("app.py", code)
     assert load(target).name == "beside"
 
 

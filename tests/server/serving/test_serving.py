@@ -340,6 +340,7 @@ async def test_a_handshake_that_fails_closes_the_server_that_was_made_for_it(rev
     assert reply.json["error"]["code"] == -32602
     # The other one is for requests without sessions.
     assert (began, left) == (["each", "each"], ["each"])
+    await app.aclose()
 
 
 async def test_the_end_of_the_app_ends_every_server() -> None:
