@@ -115,6 +115,18 @@ def test_a_server_is_found_in_a_module_of_a_package(write: Write) -> None:
     assert load("stock.main:server").name == "one"
 
 
+@pytest.mark.parametrize("target", ["app", "app.py"])
+def test_a_module_beside_the_server_hides_one_of_the_same_name_elsewhere(
+    write: Write, tmp_path: Path, target: str
+) -> None:
+    write("elsewhere/names_of_both.py", "NAME = 'elsewhere'")
+    sys.path.insert(0, str(tmp_path / "elsewhere"))
+    write("names_of_both.py", "NAME = 'beside'")
+    code = "from mcp_gen import Server\nimport names_of_both as names\ns = Server(names.NAME)"
+    write("app.py", code)
+    assert load(target).name == "beside"
+
+
 def test_what_lies_beside_a_file_can_be_imported_by_it(write: Write) -> None:
     write("beside/names.py", "NAME = 'beside'")
     path = write(
