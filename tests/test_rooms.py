@@ -56,6 +56,12 @@ FLOORS: Mapping[str, tuple[tuple[str, ...], ...]] = {
         ("schema",),
         ("process", "worker"),
     ),
+    "mcp_gen.values": (
+        ("custom_types", "pydantic_types"),
+        ("json_overlap", "plain_defaults"),
+        ("json_types", "json_schema"),
+        ("reading",),
+    ),
     "mcp_gen.session": (
         ("messages",),
         ("peer",),

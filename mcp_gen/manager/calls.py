@@ -20,6 +20,7 @@ from mcp_gen.manager.names import split
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from mcp_gen.client.requests.argument_values import Arguments
     from mcp_gen.client.session.session import ClientSession
     from mcp_gen.client.session.tool_calls import CallOptions
     from mcp_gen.manager.catalog import ListName
@@ -110,7 +111,7 @@ class ManagerCalls:
     async def call_tool(
         self,
         name: str,
-        arguments: dict[str, Any] | None = None,
+        arguments: Arguments | None = None,
         *,
         returns: None = None,
         **options: Unpack[CallOptions],
@@ -120,7 +121,7 @@ class ManagerCalls:
     async def call_tool(
         self,
         name: str,
-        arguments: dict[str, Any] | None = None,
+        arguments: Arguments | None = None,
         *,
         returns: type[T],
         **options: Unpack[CallOptions],
@@ -129,7 +130,7 @@ class ManagerCalls:
     async def call_tool(
         self,
         name: str,
-        arguments: dict[str, Any] | None = None,
+        arguments: Arguments | None = None,
         *,
         meta: dict[str, Any] | None = None,
         timeout_s: float | None = None,
@@ -144,7 +145,7 @@ class ManagerCalls:
 
         Args:
             name: `mcp__server__tool`, as `tools` lists it.
-            arguments: The arguments of the tool.
+            arguments: The arguments of the tool; see `ClientSession.call_tool`.
             meta: More keys for the `_meta` of the request.
             timeout_s: Seconds that the answer may take; None takes the default of the session.
             progress: Called with each progress notification.
@@ -173,7 +174,7 @@ class ManagerCalls:
     async def get_prompt(
         self,
         name: str,
-        arguments: dict[str, str] | None = None,
+        arguments: Arguments | None = None,
         *,
         timeout_s: float | None = None,
     ) -> latest.GetPromptResult:
@@ -183,7 +184,7 @@ class ManagerCalls:
 
         Args:
             name: `mcp__server__prompt`, as `prompts` lists it.
-            arguments: The arguments of the prompt.
+            arguments: The arguments of the prompt; see `ClientSession.get_prompt`.
             timeout_s: Seconds that the answer may take; None takes the default of the session.
 
         Raises:

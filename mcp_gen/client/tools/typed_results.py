@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 import msgspec
@@ -15,8 +14,8 @@ from mcp_gen.core.errors import (
     SchemaNotChecked,
     ToolError,
     UncheckedResult,
-    UsageError,
 )
+from mcp_gen.values.reading import read_value
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -151,21 +150,4 @@ def _from_text(name: str, text: str, returns: type[T]) -> T:
 
 
 def _convert(data: Any, returns: type[T]) -> T:
-    try:
-        return msgspec.convert(data, returns, dec_hook=_by_pydantic)
-    except TypeError as error:
-        raise UsageError(f"returns={returns!r}: {error}") from None
-
-
-def _by_pydantic(returns: type[Any], data: Any) -> Any:
-    pydantic: Any = sys.modules.get("pydantic")
-    if pydantic is None:
-        raise UsageError(f"returns: nothing reads {returns.__name__}")
-    try:
-        return pydantic.TypeAdapter(returns).validate_python(data)
-    except pydantic.errors.PydanticUserError:
-        raise UsageError(f"returns: nothing reads {returns.__name__}") from None
-    except pydantic.ValidationError as error:
-        first = error.errors(include_url=False, include_context=False, include_input=False)[0]
-        path = "".join(f"[{one}]" if isinstance(one, int) else f".{one}" for one in first["loc"])
-        raise ValueError(f"{first['msg']} - at `${path}`") from None
+    return cast("T", read_value(data, returns, f"returns={returns!r}"))
