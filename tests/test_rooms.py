@@ -46,7 +46,6 @@ FLOORS: Mapping[str, tuple[tuple[str, ...], ...]] = {
             "peer_limits",
             "redaction",
         ),
-        ("typed_data",),
         ("envelope",),
         ("stores", "text_encoding", "transport", "projection"),
         ("relay", "protocol_state"),
@@ -57,6 +56,12 @@ FLOORS: Mapping[str, tuple[tuple[str, ...], ...]] = {
         ("vetting",),
         ("schema",),
         ("process", "worker"),
+    ),
+    "mcp_gen.values": (
+        ("custom_types", "pydantic_types"),
+        ("json_overlap", "plain_defaults"),
+        ("json_types", "json_schema"),
+        ("reading",),
     ),
     "mcp_gen.session": (
         ("messages",),

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 
     from typing_extensions import TypeForm
 
+    from mcp_gen.client.requests.argument_values import Arguments
     from mcp_gen.client.session.session import ClientSession
     from mcp_gen.client.session.tool_calls import CallOptions
     from mcp_gen.manager.catalog import ListName
@@ -114,7 +115,7 @@ class ManagerCalls:
     async def call_tool(
         self,
         name: str,
-        arguments: dict[str, Any] | None = None,
+        arguments: Arguments | None = None,
         **options: Unpack[CallOptions],
     ) -> latest.CallToolResult: ...
 
@@ -122,7 +123,7 @@ class ManagerCalls:
     async def call_tool(
         self,
         name: str,
-        arguments: dict[str, Any] | None = None,
+        arguments: Arguments | None = None,
         *,
         returns: None,
         **options: Unpack[CallOptions],
@@ -134,7 +135,7 @@ class ManagerCalls:
     async def call_tool(
         self,
         name: str,
-        arguments: dict[str, Any] | None = None,
+        arguments: Arguments | None = None,
         *,
         returns: type[T],
         **options: Unpack[CallOptions],
@@ -144,7 +145,7 @@ class ManagerCalls:
     async def call_tool(
         self,
         name: str,
-        arguments: dict[str, Any] | None = None,
+        arguments: Arguments | None = None,
         *,
         returns: TypeForm[T],
         **options: Unpack[CallOptions],
@@ -153,7 +154,7 @@ class ManagerCalls:
     async def call_tool(
         self,
         name: str,
-        arguments: dict[str, Any] | None = None,
+        arguments: Arguments | None = None,
         *,
         meta: dict[str, Any] | None = None,
         timeout_s: float | None = None,
@@ -168,7 +169,7 @@ class ManagerCalls:
 
         Args:
             name: `mcp__server__tool`, as `tools` lists it.
-            arguments: The arguments of the tool.
+            arguments: The arguments of the tool; see `ClientSession.call_tool`.
             meta: More keys for the `_meta` of the request.
             timeout_s: Seconds that the answer may take; None takes the default of the session.
             progress: Called with each progress notification.
@@ -198,7 +199,7 @@ class ManagerCalls:
     async def get_prompt(
         self,
         name: str,
-        arguments: dict[str, str] | None = None,
+        arguments: Arguments | None = None,
         *,
         timeout_s: float | None = None,
     ) -> latest.GetPromptResult:
@@ -208,7 +209,7 @@ class ManagerCalls:
 
         Args:
             name: `mcp__server__prompt`, as `prompts` lists it.
-            arguments: The arguments of the prompt.
+            arguments: The arguments of the prompt; see `ClientSession.get_prompt`.
             timeout_s: Seconds that the answer may take; None takes the default of the session.
 
         Raises:

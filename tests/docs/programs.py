@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator
+from collections.abc import Generator
 from contextlib import contextmanager
 from importlib import import_module
 from typing import Any
@@ -12,7 +12,7 @@ from tests.docs.pages import SNIPPETS
 
 
 @contextmanager
-def program(page: str, name: str) -> Iterator[Any]:
+def program(page: str, name: str) -> Generator[Any]:
     """Import a program of a page anew, with its neighbours; they are forgotten afterwards.
 
     Args:

@@ -13,6 +13,7 @@ from mcp_gen.client.requests.cache import ResponseCache
 from mcp_gen.client.requests.pages import walk_pages
 from mcp_gen.client.session.incoming import IncomingMessages
 from mcp_gen.client.session.internal_calls import InternalCalls
+from mcp_gen.client.session.prompt_calls import PromptCalls
 from mcp_gen.client.session.recovery import READS, Recovery, SessionControl
 from mcp_gen.client.session.tool_calls import ToolCalls
 from mcp_gen.client.subscriptions.elicitation_completions import ElicitationCompletions
@@ -51,7 +52,7 @@ R = TypeVar("R")
 _log = logging.getLogger("mcp_gen.client")
 
 
-class ClientSession(ToolCalls):
+class ClientSession(ToolCalls, PromptCalls):
     """A session with one server; created by `Client.connect`.
 
     Results have the types of the newest revision, or those of `result_revision`. If the server can

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from functools import partial
-from typing import TYPE_CHECKING, Any, TypedDict, TypeVar, Unpack, overload
+from typing import TYPE_CHECKING, Any, TypedDict, TypeVar, Unpack, cast, overload
 
 from msgspec import UNSET
 
+from mcp_gen.client.requests.argument_values import as_tool_arguments
 from mcp_gen.core.errors import McpError, SessionLost, TaskGone
 from mcp_gen.session.messages.sender import RevisionAdapter, is_plain
 from mcp_wire.peer_calls import ServerCaller
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
 
     from typing_extensions import TypeForm
 
+    from mcp_gen.client.requests.argument_values import Arguments
     from mcp_gen.client.tasks.tasks import TaskCalls
     from mcp_gen.client.tasks.tool_task import ToolTask
     from mcp_gen.client.tools.typed_results import TypedResults
@@ -58,7 +60,7 @@ class ToolCalls(RevisionAdapter, ServerCaller):
     async def call_tool(
         self,
         name: str,
-        arguments: dict[str, Any] | None = None,
+        arguments: Arguments | None = None,
         task: bool | common.TaskMetadata | None = None,
         input_responses: latest.InputResponses | None = None,
         request_state: str | None = None,
@@ -69,7 +71,7 @@ class ToolCalls(RevisionAdapter, ServerCaller):
     async def call_tool(
         self,
         name: str,
-        arguments: dict[str, Any] | None = None,
+        arguments: Arguments | None = None,
         task: bool | common.TaskMetadata | None = None,
         input_responses: latest.InputResponses | None = None,
         request_state: str | None = None,
@@ -109,7 +111,7 @@ class ToolCalls(RevisionAdapter, ServerCaller):
     async def call_tool(
         self,
         name: str,
-        arguments: dict[str, Any] | None = None,
+        arguments: Arguments | None = None,
         task: bool | common.TaskMetadata | None = None,
         input_responses: latest.InputResponses | None = None,
         request_state: str | None = None,
@@ -127,7 +129,8 @@ class ToolCalls(RevisionAdapter, ServerCaller):
 
         Args:
             name: Name of the tool.
-            arguments: Arguments by name, as plain JSON.
+            arguments: Arguments by name, or an object with fields: a pydantic model, a Struct, a
+                dataclass or an attrs class. So may the values be, and dates, enums and paths.
             task: Request a task: True, or TaskMetadata with its `ttl`. It applies where the server
                 and the tool support tasks; the call still waits for the result. `timeout_s` then
                 limits each request about the task, and the task is cancelled if the caller stops
@@ -163,6 +166,8 @@ class ToolCalls(RevisionAdapter, ServerCaller):
 
         Source: https://modelcontextprotocol.io/specification/2026-07-28/server/tools
         """
+        if not is_plain(arguments):
+            arguments = as_tool_arguments(name, arguments, self.revision)
         needs_full_path = (
             returns is not UNSET
             or retry
@@ -172,12 +177,12 @@ class ToolCalls(RevisionAdapter, ServerCaller):
             or request_state is not None
             or self._connection.is_lost
         )
-        if not needs_full_path and name and is_plain(arguments):
+        if not needs_full_path and name:
             # Fast path: these arguments are the same at every revision.
             try:
                 result = await self._calls.call_tool(
                     name,
-                    arguments=arguments,
+                    arguments=cast("dict[str, Any] | None", arguments),
                     meta=self._meta if meta is None else self._with_identity(meta),
                     timeout_s=self.default_timeout_s if timeout_s is None else timeout_s,
                     progress=progress,
@@ -238,7 +243,7 @@ class ToolCalls(RevisionAdapter, ServerCaller):
     async def start_tool(
         self,
         name: str,
-        arguments: dict[str, Any] | None = None,
+        arguments: Arguments | None = None,
         *,
         ttl_s: float | None = None,
         meta: dict[str, Any] | None = None,
@@ -253,7 +258,8 @@ class ToolCalls(RevisionAdapter, ServerCaller):
 
         Args:
             name: Name of the tool.
-            arguments: Arguments by name, as plain JSON.
+            arguments: Arguments by name, or an object with fields: a pydantic model, a Struct, a
+                dataclass or an attrs class. So may the values be, and dates, enums and paths.
             ttl_s: Seconds to keep the task after its creation; None: the server decides. Ignored at
                 2026-07-28.
             meta: More keys for the `_meta` of the request.
@@ -271,6 +277,8 @@ class ToolCalls(RevisionAdapter, ServerCaller):
 
         Source: https://modelcontextprotocol.io/specification/2025-11-25/basic/utilities/tasks
         """
+        if not is_plain(arguments):
+            arguments = as_tool_arguments(name, arguments, self.revision)
         task_request = True if ttl_s is None else round(ttl_s * 1000)
         return await self._tasks.start(
             {"name": name, "arguments": arguments},

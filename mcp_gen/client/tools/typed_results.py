@@ -2,22 +2,20 @@
 
 from __future__ import annotations
 
-import sys
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import msgspec
 from msgspec import UNSET
 
-from mcp_gen.client.tools.plain_values import candidates, named, unwrapped, wraps
-from mcp_gen.client.tools.result_content import text_of
+from mcp_gen.client.tools.result_content import text_of, texts_of
 from mcp_gen.core.errors import (
     InvalidResult,
     ProtocolError,
     SchemaNotChecked,
     ToolError,
     UncheckedResult,
-    UsageError,
 )
+from mcp_gen.values.tool_results import value_of_content, value_of_data, wraps
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -87,8 +85,8 @@ class TypedResults:
         if await self._has_valid_data(name, data):
             # Where data is an object, other values are in one: the schema tells it from a result.
             schema = getattr(await self.tool(name), "output_schema", None)
-            return _convert_data(name, data, returns, unwrap=wraps(schema))
-        return _from_content(name, result, returns)
+            return value_of_data(name, data, returns, unwrap=wraps(schema))
+        return value_of_content(name, texts_of(result), returns, is_empty=not result.content)
 
     async def _has_valid_data(self, name: str, data: Any) -> bool:
         """Return True if there is valid data, False if there is none and none is required."""
@@ -126,71 +124,3 @@ class TypedResults:
                 f"{name}: the result was not checked by the server's output schema: {error}"
             ) from None
         return True
-
-
-def _convert_data(name: str, data: Any, returns: Any, *, unwrap: bool) -> Any:
-    """Return the data, or the value under its only key `result`, as a `returns`.
-
-    Args:
-        name: Name of the tool.
-        data: The structured content.
-        returns: The type.
-        unwrap: The value under the key comes first; else it counts only if the data does not fit.
-
-    Raises:
-        InvalidResult: Neither fits.
-    """
-    values = [data, *unwrapped(data)]
-    if unwrap:
-        values.reverse()
-    problems: list[str] = []
-    for value in values:
-        try:
-            return _convert(value, returns)
-        except msgspec.ValidationError as error:
-            problems.append(str(error))
-    raise _misfit(name, problems[0 if unwrap else -1])
-
-
-def _from_content(name: str, result: Any, returns: Any) -> Any:
-    """Return the content as a `returns`: servers without structured content send JSON as text.
-
-    Raises:
-        InvalidResult: It does not fit.
-    """
-    values, problem = candidates(result, returns)
-    if problem is not None:
-        problem = f"expected {named(returns)}, got {problem}"
-    for value in values:
-        try:
-            return _convert(value, returns)
-        except msgspec.ValidationError as error:
-            problem = problem or str(error)
-    raise _misfit(name, problem or "")
-
-
-def _misfit(name: str, problem: str) -> InvalidResult:
-    """Return the error for a result that does not fit the type; it ends in the path."""
-    path = "" if " - at `" in problem else " - at `$`"
-    return InvalidResult(f"{name}: {problem}{path}")
-
-
-def _convert(data: Any, returns: type[T]) -> T:
-    try:
-        return msgspec.convert(data, returns, dec_hook=_by_pydantic)
-    except TypeError as error:
-        raise UsageError(f"returns={returns!r}: {error}") from None
-
-
-def _by_pydantic(returns: type[Any], data: Any) -> Any:
-    pydantic: Any = sys.modules.get("pydantic")
-    if pydantic is None:
-        raise UsageError(f"returns: nothing reads {returns.__name__}")
-    try:
-        return pydantic.TypeAdapter(returns).validate_python(data)
-    except pydantic.errors.PydanticUserError:
-        raise UsageError(f"returns: nothing reads {returns.__name__}") from None
-    except pydantic.ValidationError as error:
-        first = error.errors(include_url=False, include_context=False, include_input=False)[0]
-        path = "".join(f"[{one}]" if isinstance(one, int) else f".{one}" for one in first["loc"])
-        raise ValueError(f"{first['msg']} - at `${path}`") from None

@@ -6,13 +6,13 @@ from collections.abc import Sequence
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, TypeGuard, get_args
 
-import msgspec
 from msgspec import Raw
 
 import mcp_wire
 from mcp_gen.core.checks.finite import check_finite
 from mcp_gen.core.projection.project import restate
 from mcp_gen.session.kernel.results import EncodedResult, RelayedResult
+from mcp_gen.values.custom_types import to_json
 from mcp_wire import UNSET, UnknownContent, Wire, latest
 from mcp_wire.base import DEFAULT_TAGS, wire_name
 
@@ -99,19 +99,6 @@ def as_text(value: Any) -> str:
         UsageError: A number in it is NaN or infinite.
     """
     return value if isinstance(value, str) else finite_json(value).decode()
-
-
-def _encode_other(value: Any) -> Any:
-    if isinstance(value, UnknownContent):
-        return Raw(value.raw)
-    writer: Any = getattr(value, "__pydantic_serializer__", None)
-    if writer is not None:
-        return Raw(writer.to_json(value, by_alias=True))
-    raise TypeError(f"JSON has nothing for {type(value).__name__}")
-
-
-to_json = msgspec.json.Encoder(enc_hook=_encode_other).encode
-"""Encode what a tool returned as JSON; raises TypeError for what JSON cannot carry."""
 
 
 def finite_json(value: Any) -> bytes:

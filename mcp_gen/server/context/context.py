@@ -6,7 +6,7 @@ from collections.abc import Callable
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any, Literal, TypeVar, cast, overload
 
-from msgspec import Struct
+from msgspec import UNSET, Struct
 
 # Types of the fields are imported at run time: `help(Context)` evaluates them.
 from mcp_gen.core.envelope import RequestId
@@ -22,6 +22,8 @@ from mcp_gen.session.peer.session import RequestOrigin, client_at
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Mapping, Sequence
+
+    from typing_extensions import TypeForm
 
     from mcp_gen.server.context.answers import Answer, Messages
     from mcp_gen.server.context.blocking import BlockingContext
@@ -224,16 +226,28 @@ class Context(Struct, eq=False):
 
     @overload
     async def call_tool(
-        self, name: str, arguments: Mapping[str, Any] | None = None, *, returns: None = None
+        self, name: str, arguments: Mapping[str, Any] | None = None
     ) -> latest.CallToolResult: ...
+
+    @overload
+    async def call_tool(
+        self, name: str, arguments: Mapping[str, Any] | None = None, *, returns: None
+    ) -> None: ...
+
+    # Checkers without TypeForm understand classes.
 
     @overload
     async def call_tool(
         self, name: str, arguments: Mapping[str, Any] | None = None, *, returns: type[T]
     ) -> T: ...
 
+    @overload
     async def call_tool(
-        self, name: str, arguments: Mapping[str, Any] | None = None, *, returns: Any = None
+        self, name: str, arguments: Mapping[str, Any] | None = None, *, returns: TypeForm[T]
+    ) -> T: ...
+
+    async def call_tool(
+        self, name: str, arguments: Mapping[str, Any] | None = None, *, returns: Any = UNSET
     ) -> Any:
         """Call a tool of the server of this request, as its client would.
 
@@ -247,8 +261,8 @@ class Context(Struct, eq=False):
         Args:
             name: Name of the tool in this server; in a mounted server, without the prefix.
             arguments: Arguments by name: plain JSON, or values that JSON can carry.
-            returns: Type of the result: any type that msgspec can decode, or a pydantic model. The
-                structured content is converted; without it, the text is decoded as JSON.
+            returns: Type of the result, as for a client's `call_tool`; None for a tool that gives
+                nothing. Not given: the plain result.
 
         Returns:
             The CallToolResult, also one with `is_error`; with `returns`, a value of that type.

@@ -17,7 +17,7 @@ from mcp_gen.server.context.blocking import BlockingContext, call_in_thread
 from mcp_gen.server.context.context import Context
 from mcp_gen.server.context.threads import in_thread
 from mcp_gen.server.functions.function import NO_DEFAULT, FunctionInfo, inspect_function
-from mcp_gen.server.functions.json_types import bare, metadata
+from mcp_gen.values.json_types import bare, metadata
 
 if TYPE_CHECKING:
     from contextlib import AbstractContextManager

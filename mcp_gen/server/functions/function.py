@@ -20,11 +20,9 @@ from typing import (
 from mcp_gen.core.errors import UsageError
 from mcp_gen.server.context.blocking import BlockingContext
 from mcp_gen.server.context.context import Context
+from mcp_gen.values.json_schema import NO_DEFAULT
 
 __all__ = ["NO_DEFAULT", "FunctionInfo", "inspect_function"]
-
-NO_DEFAULT: Any = inspect.Parameter.empty
-"""Marker for a parameter without default, and for a missing return annotation."""
 
 # Names that programs often import under TYPE_CHECKING alone.
 _IMPLICIT_NAMES = {"Context": Context, "BlockingContext": BlockingContext}

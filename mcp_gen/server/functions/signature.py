@@ -13,7 +13,6 @@ from msgspec import Raw, Struct
 
 from mcp_gen.core.errors import UsageError
 from mcp_gen.server.context.blocking import BlockingContext, call_in_thread
-from mcp_gen.server.functions import pydantic_types
 from mcp_gen.server.functions.dependencies import (
     Depends,
     build_plan,
@@ -23,8 +22,10 @@ from mcp_gen.server.functions.dependencies import (
 )
 from mcp_gen.server.functions.docstrings import parse_docstring
 from mcp_gen.server.functions.function import NO_DEFAULT, inspect_function
-from mcp_gen.server.functions.json_schema import Member, json_schema, schema_of_parameters
-from mcp_gen.server.functions.json_types import (
+from mcp_gen.values import pydantic_types
+from mcp_gen.values.custom_types import convert, decoder
+from mcp_gen.values.json_schema import Member, json_schema, schema_of_parameters
+from mcp_gen.values.json_types import (
     JsonTypeReader,
     NotJsonType,
     json_reader_for,
@@ -95,6 +96,8 @@ class Signature:
         """Parameters supplied by the caller, in the order of the function."""
         self.has_extra_schema = False
         """True if a parameter has JSON Schema keywords of its author's own."""
+        self.is_hooked = False
+        """True if hooks of msgspec decode parts of the parameters."""
         self._contexts: list[tuple[str, Any]] = []
         wanted: dict[str, Depends] = {}
         for parameter in found.parameters:
@@ -134,9 +137,8 @@ class Signature:
                 hint, default = Annotated[hint, info], pydantic_types.default_of(info, NO_DEFAULT)
             reader = self.reader_of(name, hint)
             self.has_extra_schema |= JsonTypeReader.EXTRA in reader
-            self.parameters.append(
-                Parameter(name, hint, default, JsonTypeReader.PYDANTIC in reader)
-            )
+            self.is_hooked |= reader.is_hooked
+            self.parameters.append(Parameter(name, hint, default, reader.by_pydantic))
 
     def _missing_annotation(self, name: str) -> str:
         if name in ("self", "cls"):
@@ -202,7 +204,7 @@ class Signature:
             msgspec.ValidationError: The arguments do not fit; the message ends in the path.
             msgspec.DecodeError: The arguments are not valid JSON.
         """
-        decode = msgspec.json.Decoder(self.struct).decode
+        decode = decoder(self.struct, hooked=self.is_hooked)
         if not self.adapters:
             return decode
         return lambda data: self._with_adapters(decode(data))
@@ -219,10 +221,10 @@ class Signature:
             msgspec.ValidationError: The arguments do not fit; the message ends in the path.
         """
         if not self.adapters:
-            return msgspec.convert(values, self.struct, strict=strict, str_keys=True)
+            return convert(values, self.struct, strict=strict)
         known = self.adapters.keys() & values.keys()
         raw = {name: Raw(msgspec.json.encode(values[name])) for name in known}
-        made = msgspec.convert({**values, **raw}, self.struct, strict=strict, str_keys=True)
+        made = convert({**values, **raw}, self.struct, strict=strict)
         return self._with_adapters(made, None if strict else values)
 
     def _with_adapters(self, made: Any, strings: Mapping[str, Any] | None = None) -> Any:

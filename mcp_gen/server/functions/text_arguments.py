@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import msgspec
 
 from mcp_gen.core.envelope import MIN_COMPLEX_BYTES, complexity
 from mcp_gen.core.errors import InvalidParams, UsageError
+from mcp_gen.server.functions.text_types import is_written_as_json
+from mcp_gen.values.custom_types import is_path_type
 
 if TYPE_CHECKING:
     from mcp_gen.server.functions.signature import Signature
@@ -31,14 +34,16 @@ class TextReader:
 
     def __init__(self, signature: Signature) -> None:
         self._name = signature.name
-        self._struct = signature.struct
+        self._signature = signature
         fields = msgspec.structs.fields(signature.struct)
         self._names = frozenset(field.encode_name for field in fields)
         self.required = [field.encode_name for field in fields if field.required]
         self._json_arguments = {
-            field.encode_name
-            for field in fields
-            if self._is_structured(field.encode_name, field.type)
+            one.name
+            for one in signature.parameters
+            if (is_written_as_json if one.by_pydantic else partial(self._is_structured, one.name))(
+                one.hint
+            )
         }
 
     def read(self, arguments: Mapping[str, str], name: str, max_values: int) -> Any:
@@ -65,14 +70,13 @@ class TextReader:
             except _TooComplexText as error:
                 raise InvalidParams(f"{name}: {error} - at `$.arguments.{key}`") from None
         try:
-            return msgspec.convert(values, self._struct, strict=False)
+            return self._signature.convert(values, strict=False)
         except msgspec.ValidationError as error:
             raise InvalidParams(f"{name}: {str(error).replace('`$', '`$.arguments')}") from None
 
     def _is_structured(self, parameter: str, hint: Any) -> bool:
         try:
-            msgspec.json.schema(hint)
-            kinds = {type(one).__name__ for one in _union_members(msgspec.inspect.type_info(hint))}
+            kinds = {_kind(one) for one in _union_members(msgspec.inspect.type_info(hint))}
         except TypeError as error:
             raise self._unsupported(parameter) from error
         if kinds - _PLAIN_KINDS - _JSON_KINDS:
@@ -82,8 +86,8 @@ class TextReader:
     def _unsupported(self, parameter: str) -> UsageError:
         return UsageError(
             f"{self._name}: no text becomes the parameter {parameter}; annotate it as str, a "
-            "number, bool, a date, Enum or Literal, or as a dataclass, a Struct, a list or a dict, "
-            "which is JSON text"
+            "number, bool, a date, a path, Enum or Literal, or as a dataclass, a Struct, a "
+            "pydantic model, a list or a dict, which is JSON text"
         )
 
 
@@ -111,6 +115,12 @@ def _union_members(info: Any) -> list[Any]:
     if isinstance(info, msgspec.inspect.UnionType):
         return [arm for one in info.types for arm in _union_members(one)]
     return [info]
+
+
+def _kind(info: Any) -> str:
+    """Return the name that msgspec has for a type; a path is a text."""
+    kind = type(info).__name__
+    return "StrType" if kind == "CustomType" and is_path_type(info.cls) else kind
 
 
 class _TooComplexText(Exception):

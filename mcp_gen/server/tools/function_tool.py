@@ -12,11 +12,11 @@ from msgspec import Raw
 from mcp_gen.core.checks.finite import check_plain
 from mcp_gen.core.errors import UsageError
 from mcp_gen.server.functions.docstrings import parse_docstring
-from mcp_gen.server.functions.json_types import JsonTypeReader
 from mcp_gen.server.functions.signature import Signature
 from mcp_gen.server.tools.output import output_for_schema, output_for_type
 from mcp_gen.server.tools.return_annotations import is_structured
 from mcp_gen.server.tools.tool import ServerTool, TaskSupport, check_icons, plain_arguments
+from mcp_gen.values.json_types import JsonTypeReader
 from mcp_wire import latest
 
 if TYPE_CHECKING:

@@ -26,10 +26,11 @@ from mcp_gen.server.content.results import (
     to_json,
     with_data_text,
 )
-from mcp_gen.server.functions import pydantic_types
-from mcp_gen.server.functions.json_schema import json_schema, schema_of_adapter
-from mcp_gen.server.functions.json_types import JsonTypeReader, bare
 from mcp_gen.server.tools.return_annotations import accepted_classes
+from mcp_gen.values import pydantic_types
+from mcp_gen.values.custom_types import decoder
+from mcp_gen.values.json_schema import json_schema, schema_of_adapter
+from mcp_gen.values.json_types import JsonTypeReader, bare
 from mcp_wire import UNSET, latest
 
 if TYPE_CHECKING:
@@ -212,14 +213,14 @@ class _HintOutput(_DataOutput):
         return self._schema
 
     @cached_property
-    def _decoder(self) -> msgspec.json.Decoder[Any]:
-        return msgspec.json.Decoder(self._hint)
+    def _decode(self) -> Callable[[bytes | Raw], Any]:
+        return decoder(self._hint, hooked=True)
 
     def _json(self, value: Any) -> bytes:
         json = self._to_json(value)
         if self._accepted is not None and value.__class__ not in self._accepted:
             # Of values of another class; type checkers cover the rest.
-            self._decoder.decode(json)
+            self._decode(json)
         if self._extra is not None:
             self._extra.check(msgspec.json.decode(json))
         return json
@@ -297,7 +298,7 @@ def output_for_type(what: str, hint: Any, reader: JsonTypeReader) -> Output:
     """
     if hint is None:
         return Output()
-    made = _PydanticOutput if JsonTypeReader.PYDANTIC in reader else _HintOutput
+    made = _PydanticOutput if reader.by_pydantic else _HintOutput
     floats, extra = JsonTypeReader.FLOATS in reader, JsonTypeReader.EXTRA in reader
     return made(what, hint, floats=floats, extra=extra)
 

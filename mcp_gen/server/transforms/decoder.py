@@ -12,6 +12,7 @@ from msgspec import UNSET, Raw, Struct
 from mcp_gen.server.tools.function_tool import FunctionTool
 from mcp_gen.server.transforms.argument import Argument
 from mcp_gen.server.transforms.schema import restricts_values
+from mcp_gen.values.custom_types import convert, decoder, to_plain
 
 if TYPE_CHECKING:
     from mcp_gen.server.functions.signature import Parameter, Signature
@@ -73,7 +74,7 @@ class _DirectDecoder:
         self._struct: type[Struct] = msgspec.defstruct(
             f"{signature.name}_arguments", fields, kw_only=True, rename=names
         )
-        self._decode = msgspec.json.Decoder(self._struct).decode
+        self._decode = decoder(self._struct, hooked=signature.is_hooked)
         self.read: ArgumentDecoder = (
             self._decode_with_hidden if self._hidden else self._decode_visible
         )
@@ -88,7 +89,7 @@ class _DirectDecoder:
     def _decode_visible(self, arguments: Raw | dict[str, Any] | None) -> Any:
         if isinstance(arguments, Raw):
             return self._decode(arguments)
-        return msgspec.convert(arguments or {}, self._struct, str_keys=True)
+        return convert(arguments or {}, self._struct)
 
 
 def _unused_name(name: str, taken: set[str]) -> str:
@@ -106,10 +107,10 @@ def _hidden_value_factory(parameter: Parameter, one: Argument) -> Callable[[], A
 
 
 def _value_factory(parameter: Parameter, value: Any) -> Callable[[], Any]:
-    json_value = msgspec.to_builtins(value, str_keys=True)
+    json_value = to_plain(value)
 
     def read() -> Any:
-        return msgspec.convert(json_value, parameter.hint, str_keys=True)
+        return convert(json_value, parameter.hint)
 
     made = read()
     return (lambda: made) if isinstance(made, _SHARED) else read

@@ -21,6 +21,7 @@ class CallNext(Protocol):
 
     def __call__(self, params: Any, /) -> Awaitable[Any]:
         """Handle the message and return its result; None for a notification."""
+        ...
 
 
 Middleware: TypeAlias = Callable[[Any, str, Any, CallNext], Awaitable[Any]]

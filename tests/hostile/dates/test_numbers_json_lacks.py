@@ -16,7 +16,7 @@ import mcp_wire
 from mcp_gen import Client, Context, McpError, Server, Structured, UsageError, transformed
 from mcp_gen.core.checks.finite import find_non_finite
 from mcp_gen.server.content.results import finite_json, to_json
-from mcp_gen.server.functions.json_types import JsonTypeReader, json_reader_for
+from mcp_gen.values.json_types import JsonTypeReader, json_reader_for
 from mcp_wire import latest
 from tests.client.using import using
 from tests.support.frames import every_revision, with_handshake

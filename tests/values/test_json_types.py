@@ -20,7 +20,7 @@ import pydantic
 import pytest
 from msgspec import Meta
 
-from mcp_gen.server.functions.json_types import JsonTypeReader, NotJsonType, bare, json_reader_for
+from mcp_gen.values.json_types import JsonTypeReader, NotJsonType, bare, json_reader_for
 
 
 class Colour(enum.Enum):
@@ -140,7 +140,7 @@ CARRIED: list[Any] = [
 ]
 
 NOT_CARRIED: list[Any] = [
-    *(Plain, object, complex, range, type, type[int], pathlib.Path, ipaddress.IPv4Address),
+    *(Plain, object, complex, range, type, type[int], ipaddress.IPv4Address),
     *(abc.Callable, abc.Iterable[int], abc.Iterator[int], typing.Hashable, collections.deque),
     *(collections.OrderedDict[str, int], collections.Counter, typing.Self, typing.NoReturn),
     *(Mixed, Halves, Nothing, Literal[b"a"], Literal[Colour.RED], Text, Opaque, 5, [int]),
@@ -206,6 +206,19 @@ class HasModel:
     model: Model
 
 
+@dataclasses.dataclass
+class HasPath:
+    at: pathlib.Path
+
+
+class StructOfModel(msgspec.Struct):
+    model: Model
+
+
+class StructOfConstraint(msgspec.Struct):
+    size: pydantic.PositiveInt
+
+
 AnyModel = typing.TypeVar("AnyModel", bound=Model)
 
 
@@ -230,17 +243,51 @@ AnyModel = typing.TypeVar("AnyModel", bound=Model)
     ids=str,
 )
 def test_what_is_made_of_pydantics_types_is_read_by_pydantic(hint: Any) -> None:
-    assert JsonTypeReader.PYDANTIC in json_reader_for(hint)
+    assert json_reader_for(hint).by_pydantic
 
 
 @pytest.mark.parametrize(
     "hint",
-    [dict[str, Model | One], tuple[Model, Attrs], tuple[Model, Annotated[int, Meta(ge=1)]]],
+    [
+        *(tuple[Model, Attrs], tuple[Model, Annotated[int, Meta(ge=1)]], StructOfModel),
+        *(pathlib.Path, list[pathlib.PurePosixPath | None], dict[str, StructOfModel]),
+    ],
     ids=str,
 )
-def test_types_of_both_do_not_go_together(hint: Any) -> None:
+def test_models_and_paths_among_types_of_msgspec_are_read_by_its_hooks(hint: Any) -> None:
+    found = json_reader_for(hint)
+    assert (found.by_pydantic, found.is_hooked) == (False, True)
+
+
+@pytest.mark.parametrize("hint", [HasModel, list[Model], dict[str, Model | HasPath]], ids=str)
+def test_what_pydantic_reads_needs_no_hooks_for_paths(hint: Any) -> None:
+    assert json_reader_for(hint).is_hooked is False
+
+
+@pytest.mark.parametrize(
+    "hint",
+    [
+        *(tuple[One, pydantic.PositiveInt], tuple[Attrs, Validated], StructOfConstraint),
+        Annotated[Attrs, pydantic.Field(description="a")],
+    ],
+    ids=str,
+)
+def test_what_pydantic_alone_reads_does_not_go_with_types_of_msgspec(hint: Any) -> None:
     with pytest.raises(NotJsonType, match="do not go together"):
         json_reader_for(hint)
+
+
+@pytest.mark.parametrize(
+    "hint", [Model | One, tuple[Model | int, One], pathlib.Path | int, list[pathlib.Path | bool]]
+)
+def test_a_union_of_a_model_or_a_path_is_for_pydantic_alone(hint: Any) -> None:
+    with pytest.raises(NotJsonType, match="stands in no union but with None"):
+        json_reader_for(hint)
+
+
+def test_a_path_and_a_text_look_alike() -> None:
+    with pytest.raises(NotJsonType, match="look alike"):
+        json_reader_for(pathlib.Path | str)
 
 
 def test_the_type_below_names_and_metadata_is_bare() -> None:

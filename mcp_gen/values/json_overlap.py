@@ -13,6 +13,8 @@ from typing import Any, Literal, NamedTuple, cast, get_args, get_origin, is_type
 
 from msgspec import Struct
 
+from mcp_gen.values.custom_types import is_path_type
+
 __all__ = ["ARRAYS", "OBJECTS", "STRINGS", "is_ambiguous_union", "is_named_tuple"]
 
 STRINGS = {
@@ -102,6 +104,8 @@ def _class_shapes(kind: type[Any]) -> Iterator[_JsonShape]:
         yield _JsonShape("array" if config.array_like else "object", kind, config.tag)
     elif is_named_tuple(kind):
         yield _JsonShape("array", kind)
+    elif is_path_type(kind):
+        yield _JsonShape("text", kind)
     elif kind not in (bool, float, NoneType):
         yield _JsonShape("object", kind)
 

@@ -25,7 +25,8 @@ from typing import (
 
 from msgspec import Meta, Raw, Struct, UnsetType
 
-from mcp_gen.server.functions.json_overlap import (
+from mcp_gen.values.custom_types import is_model_type, is_path_type
+from mcp_gen.values.json_overlap import (
     ARRAYS,
     OBJECTS,
     STRINGS,
@@ -55,14 +56,33 @@ class JsonTypeReader(enum.Flag):
     MSGSPEC = enum.auto()
     """Struct, attrs classes, Raw or `Meta` constraints."""
     PYDANTIC = enum.auto()
-    """Pydantic models, or metadata of pydantic or annotated_types."""
+    """Metadata of pydantic or annotated_types, or a pydantic dataclass: pydantic alone reads it."""
+    MODEL = enum.auto()
+    """Classes of pydantic: pydantic reads what they stand in, or hooks of msgspec read them."""
+    PATH = enum.auto()
+    """Paths: pydantic reads them, and for msgspec its hooks do."""
+    ARM = enum.auto()
+    """A class of pydantic or a path in a union with more than None, which msgspec cannot read."""
     EXTRA = enum.auto()
     """Not a library: some type has JSON Schema keywords of its author's own."""
     FLOATS = enum.auto()
     """Not a library: some value may be a float, which may be NaN or infinite."""
 
+    @property
+    def by_pydantic(self) -> bool:
+        """True if pydantic decodes and encodes the whole type, False if msgspec does."""
+        pydantic = JsonTypeReader.PYDANTIC | JsonTypeReader.MODEL
+        return bool(self & pydantic) and JsonTypeReader.MSGSPEC not in self
+
+    @property
+    def is_hooked(self) -> bool:
+        """True if hooks of msgspec decode parts of the type."""
+        hooked = JsonTypeReader.MODEL | JsonTypeReader.PATH
+        return bool(self & hooked) and not self.by_pydantic
+
 
 _BOTH = JsonTypeReader.MSGSPEC | JsonTypeReader.PYDANTIC
+_OF_PYDANTIC = JsonTypeReader.MODEL | JsonTypeReader.PYDANTIC
 _LEAVES = frozenset({Any, None, NoneType, bool, int, float, *STRINGS})
 _SETS = frozenset({set, frozenset, abc.Set, abc.MutableSet})
 _MUTABLE = (ARRAYS - {tuple, frozenset}) | OBJECTS
@@ -89,7 +109,7 @@ def json_reader_for(hint: Any) -> JsonTypeReader:
         hash(hint)
     except TypeError:
         # Metadata that cannot be hashed cannot be cached.
-        return _reader_of(hint, frozenset())
+        return _checked_reader_of(hint)
     return _cached_reader_of(hint)
 
 
@@ -117,7 +137,7 @@ def _reader_of(hint: Any, enclosing: frozenset[Any]) -> JsonTypeReader:
     if isinstance(hint, (list, dict, set)):
         raise _not_json_type(cast("object", hint))  # not a type, and not hashable
     if get_origin(hint) is Annotated:
-        return _reader_of(hint.__origin__, enclosing) | _reader_of_metadata(hint)
+        return _not_both(_reader_of(hint.__origin__, enclosing) | _reader_of_metadata(hint))
     hint = bare(hint)
     origin = get_origin(hint)
     if origin is None:
@@ -127,7 +147,10 @@ def _reader_of(hint: Any, enclosing: frozenset[Any]) -> JsonTypeReader:
         return _reader_of_literal(hint)
     if origin is Union or origin is UnionType:
         found = _reader_of_all(arguments, enclosing)
-        if JsonTypeReader.PYDANTIC not in found and is_ambiguous_union(map(bare, arguments)):
+        arms = [one for one in map(bare, arguments) if one is not NoneType]
+        if len(arms) > 1 and any(_is_hooked(_class_of(arm)) for arm in arms):
+            found |= JsonTypeReader.ARM
+        if not found & _OF_PYDANTIC and is_ambiguous_union(arms):
             raise NotJsonType(
                 f"{hint}: two of these look alike as JSON: use one of them, or Structs with tags"
             )
@@ -141,13 +164,23 @@ def _reader_of(hint: Any, enclosing: frozenset[Any]) -> JsonTypeReader:
             _check_key(hint, arguments[0])
         return _reader_of_all(arguments, enclosing)
     if isinstance(origin, type):
-        return _reader_of_plain(origin, enclosing) | _reader_of_all(arguments, enclosing)
+        return _not_both(_reader_of_plain(origin, enclosing) | _reader_of_all(arguments, enclosing))
     raise _not_json_type(hint)
 
 
 @lru_cache(maxsize=4096)
 def _cached_reader_of(hint: Any) -> JsonTypeReader:
-    return _reader_of(hint, frozenset())
+    return _checked_reader_of(hint)
+
+
+def _checked_reader_of(hint: Any) -> JsonTypeReader:
+    found = _reader_of(hint, frozenset())
+    if JsonTypeReader.ARM in found and not found.by_pydantic:
+        raise NotJsonType(
+            f"{_name(hint)}: a path or a pydantic model stands in no union but with None, unless "
+            "pydantic reads all of it: use one of the types, or pydantic models alone"
+        )
+    return found
 
 
 def _class_of(hint: Any) -> Any:
@@ -159,9 +192,18 @@ def _reader_of_all(hints: Iterable[Any], enclosing: frozenset[Any]) -> JsonTypeR
     found = JsonTypeReader.ANY
     for hint in hints:
         found |= _reader_of(hint, enclosing)
+    return _not_both(found)
+
+
+def _not_both(found: JsonTypeReader) -> JsonTypeReader:
     if _BOTH in found:
         raise NotJsonType("types of msgspec and of pydantic do not go together: use one of them")
     return found
+
+
+def _is_hooked(kind: Any) -> bool:
+    """Return True if hooks of msgspec decode the class, when it stands among types of msgspec."""
+    return isinstance(kind, type) and (is_path_type(kind) or is_model_type(kind))
 
 
 def _reader_of_plain(hint: Any, enclosing: frozenset[Any]) -> JsonTypeReader:
@@ -184,9 +226,14 @@ def _reader_of_class(kind: type[Any], enclosing: frozenset[Any]) -> JsonTypeRead
     if issubclass(kind, enum.Enum):
         return _reader_of_enum(kind)
     if issubclass(kind, Struct):
-        return JsonTypeReader.MSGSPEC | _reader_of_fields(kind, kind.__struct_fields__, enclosing)
-    if hasattr(kind, "__get_pydantic_core_schema__") or "__pydantic_core_schema__" in vars(kind):
-        return JsonTypeReader.PYDANTIC | _content_of_model(kind, enclosing)
+        return _of_msgspec(kind, kind.__struct_fields__, enclosing)
+    if is_path_type(kind):
+        return JsonTypeReader.PATH
+    if is_model_type(kind):
+        # Msgspec would read a pydantic dataclass as any other, without its validators.
+        whole = hasattr(kind, "__dataclass_fields__")
+        reader = JsonTypeReader.PYDANTIC if whole else JsonTypeReader.MODEL
+        return reader | _content_of_model(kind, enclosing)
     if hasattr(kind, "__dataclass_fields__"):
         # Loaded with the first dataclass.
         from dataclasses import fields
@@ -196,10 +243,17 @@ def _reader_of_class(kind: type[Any], enclosing: frozenset[Any]) -> JsonTypeRead
         return _reader_of_fields(kind, list(kind.__annotations__), enclosing)
     attributes: Any = getattr(kind, "__attrs_attrs__", None)
     if attributes is not None:
-        return JsonTypeReader.MSGSPEC | _reader_of_fields(
-            kind, [one.name for one in attributes], enclosing
-        )
+        return _of_msgspec(kind, [one.name for one in attributes], enclosing)
     raise _not_json_type(kind)
+
+
+def _of_msgspec(kind: type[Any], names: Iterable[str], enclosing: frozenset[Any]) -> JsonTypeReader:
+    """Return the reader of a class that msgspec alone knows."""
+    found = _reader_of_fields(kind, names, enclosing)
+    try:
+        return _not_both(found | JsonTypeReader.MSGSPEC)
+    except NotJsonType as error:
+        raise NotJsonType(f"{kind.__name__}: {error}") from None
 
 
 def _reader_of_fields(
@@ -300,5 +354,5 @@ def _name(hint: Any) -> str:
 def _not_json_type(hint: Any) -> NotJsonType:
     return NotJsonType(
         f"JSON has nothing for {_name(hint)}: use builtins, dataclasses, TypedDicts, Structs, "
-        "attrs classes, enums or pydantic models"
+        "attrs classes, enums, paths, dates or pydantic models"
     )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Literal
 
 import msgspec
@@ -10,10 +11,20 @@ import msgspec
 from mcp_gen.core.errors import UsageError
 
 if TYPE_CHECKING:
-    from pydantic import TypeAdapter
+    from pydantic import TypeAdapter, ValidationError
     from pydantic.fields import FieldInfo
 
-__all__ = ["InvalidValue", "adapter", "default_of", "dump", "field_info", "read", "schemas"]
+__all__ = [
+    "InvalidValue",
+    "adapter",
+    "adapter_of",
+    "default_of",
+    "dump",
+    "field_info",
+    "first_error",
+    "read",
+    "schemas",
+]
 
 
 class InvalidValue(msgspec.ValidationError):
@@ -41,14 +52,24 @@ def adapter(hint: Any, what: str) -> TypeAdapter[Any]:
         raise UsageError(f"{what}: pydantic cannot read {hint!r}: {error.message}") from None
 
 
+@lru_cache(maxsize=1024)
+def adapter_of(kind: Any) -> TypeAdapter[Any]:
+    """Return the adapter of a class of pydantic, from a cache.
+
+    Raises:
+        UsageError: Pydantic cannot handle the type.
+    """
+    return adapter(kind, kind.__name__)
+
+
 def read(adapter: TypeAdapter[Any], value: Any, path: str, *, strings: bool = False) -> Any:
     """Validate a value.
 
     Args:
         adapter: Adapter of the expected type.
-        value: JSON bytes, or a Python value if `strings` is true.
+        value: JSON bytes, or plain JSON if `strings` is true.
         path: JSON path of the value, for the error message.
-        strings: Validate a decoded value, whose strings may be converted to numbers and others.
+        strings: A value that is a string may be converted to a number and others.
 
     Raises:
         InvalidValue: The value does not fit; the message ends in the path.
@@ -57,13 +78,21 @@ def read(adapter: TypeAdapter[Any], value: Any, path: str, *, strings: bool = Fa
     from pydantic import ValidationError
 
     try:
-        if strings:
+        if not strings:
+            return adapter.validate_json(bytes(value))
+        if isinstance(value, str):
             return adapter.validate_python(value)
-        return adapter.validate_json(bytes(value))
+        return adapter.validate_json(msgspec.json.encode(value))
     except ValidationError as error:
-        first = error.errors(include_url=False, include_context=False, include_input=False)[0]
-        below = "".join(f"[{one}]" if isinstance(one, int) else f".{one}" for one in first["loc"])
-        raise InvalidValue(f"{first['msg']} - at `{path}{below}`") from None
+        message, below = first_error(error)
+        raise InvalidValue(f"{message} - at `{path}{below}`") from None
+
+
+def first_error(error: ValidationError) -> tuple[str, str]:
+    """Return the message and the path, below the value, of the first error."""
+    first = error.errors(include_url=False, include_context=False, include_input=False)[0]
+    below = "".join(f"[{one}]" if isinstance(one, int) else f".{one}" for one in first["loc"])
+    return first["msg"], below
 
 
 def dump(adapter: TypeAdapter[Any], value: Any) -> bytes:

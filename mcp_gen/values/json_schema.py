@@ -2,23 +2,30 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from functools import lru_cache
-from typing import TYPE_CHECKING, Any, NamedTuple
+import inspect
+from collections.abc import Callable, Mapping, Sequence
+from functools import lru_cache, partial
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias
 
 import msgspec
 from msgspec import UNSET
 
 from mcp_gen.core.checks.finite import find_non_finite
 from mcp_gen.core.errors import UsageError
-from mcp_gen.server.functions.function import NO_DEFAULT
+from mcp_gen.values.custom_types import is_path_type, to_plain
 
 if TYPE_CHECKING:
     from pydantic import TypeAdapter
 
-__all__ = ["Member", "json_schema", "schema_of_adapter", "schema_of_parameters"]
+__all__ = ["NO_DEFAULT", "Member", "json_schema", "schema_of_adapter", "schema_of_parameters"]
 
+NO_DEFAULT: Any = inspect.Parameter.empty
+"""Marker for a parameter without default, and for a missing return annotation."""
+
+_Mode: TypeAlias = Literal["validation", "serialization"]
 _REFERENCE = "#/$defs/{name}"
+_PATH = {"type": "string", "format": "path"}
+"""The same that pydantic publishes for a path."""
 
 
 class Member(NamedTuple):
@@ -34,19 +41,19 @@ class Member(NamedTuple):
 
 
 def json_schema(kind: Any) -> dict[str, Any]:
-    """Return the JSON Schema of a type, with shared definitions under `$defs`.
+    """Return the JSON Schema of what a type is encoded to, with shared definitions under `$defs`.
 
     Raises:
         UsageError: The type is not JSON-serializable.
     """
-    (schema,), definitions = _components((kind,))
+    (schema,), definitions = _components((kind,), "serialization")
     return _with_root(schema, definitions)
 
 
 def schema_of_adapter(adapter: TypeAdapter[Any]) -> dict[str, Any]:
     """Return the JSON Schema of the values that a pydantic adapter serializes."""
     # Loaded when used: pydantic is optional, and slow to import.
-    from mcp_gen.server.functions import pydantic_types
+    from mcp_gen.values import pydantic_types
 
     named, definitions = pydantic_types.schemas({"it": adapter}, "serialization", {})
     return _with_root(named["it"], definitions)
@@ -87,12 +94,12 @@ def _parameter_schemas(
 ) -> tuple[dict[str, dict[str, Any]], dict[str, Any]]:
     """Return the schema of each parameter by name, and the shared definitions."""
     plain = [one for one in parameters if one.adapter is None]
-    schemas, definitions = _components(tuple(one.hint for one in plain))
+    schemas, definitions = _components(tuple(one.hint for one in plain), "validation")
     made = {one.name: schema for one, schema in zip(plain, schemas, strict=True)}
     adapters = {one.name: one.adapter for one in parameters if one.adapter is not None}
     if adapters:
         # Loaded when used: pydantic is optional, and slow to import.
-        from mcp_gen.server.functions import pydantic_types
+        from mcp_gen.values import pydantic_types
 
         more, shared = pydantic_types.schemas(adapters, "validation", definitions)
         made |= more
@@ -100,14 +107,58 @@ def _parameter_schemas(
     return made, definitions
 
 
-def _components(kinds: tuple[Any, ...]) -> tuple[Sequence[dict[str, Any]], dict[str, Any]]:
+def _components(
+    kinds: tuple[Any, ...], mode: _Mode
+) -> tuple[Sequence[dict[str, Any]], dict[str, Any]]:
     found = [_schema_without_definitions(kind) for kind in kinds]
     if None not in found:
         return [one for one in found if one is not None], {}
+    models: dict[Any, dict[str, Any]] = {}
+
+    def custom(kind: Any) -> dict[str, Any]:
+        # Not empty: msgspec takes an empty schema for none.
+        empty = {"title": kind.__name__}
+        return dict(_PATH) if is_path_type(kind) else models.setdefault(kind, empty)
+
     try:
-        return msgspec.json.schema_components(kinds, ref_template=_REFERENCE)
+        schemas, definitions = _schemas_of(kinds, custom)
+        if models:
+            # Once more: only now it is known which names of definitions are taken.
+            shared = _add_schemas_of_models(models, mode, definitions)
+            schemas, definitions = _schemas_of(kinds, custom)
+            definitions = {**definitions, **shared}
     except TypeError as error:
         raise UsageError(f"no JSON Schema for {kinds!r}: {error}") from None
+    return schemas, definitions
+
+
+def _schemas_of(
+    kinds: tuple[Any, ...], custom: Callable[[Any], dict[str, Any]]
+) -> tuple[Sequence[dict[str, Any]], dict[str, Any]]:
+    made = partial(msgspec.json.schema_components, schema_hook=custom, ref_template=_REFERENCE)
+    try:
+        return made(kinds)
+    except TypeError:
+        # Loaded when used: few classes have a path or a model as default.
+        from mcp_gen.values.plain_defaults import with_plain_defaults
+
+        return made([with_plain_defaults(kind) for kind in kinds])
+
+
+def _add_schemas_of_models(
+    models: dict[Any, dict[str, Any]], mode: _Mode, taken: Mapping[str, Any]
+) -> dict[str, Any]:
+    """Fill in the schema of each pydantic class; return the shared definitions."""
+    # Loaded when used: pydantic is optional, and slow to import.
+    from mcp_gen.values import pydantic_types
+
+    adapters = {f"{i}": pydantic_types.adapter_of(kind) for i, kind in enumerate(models)}
+    named, shared = pydantic_types.schemas(adapters, mode, taken)
+    for schema, found in zip(models.values(), named.values(), strict=True):
+        if found:
+            schema.clear()
+            schema.update(found)
+    return shared
 
 
 def _schema_without_definitions(kind: Any) -> dict[str, Any] | None:
@@ -115,14 +166,20 @@ def _schema_without_definitions(kind: Any) -> dict[str, Any] | None:
     try:
         return _cached_schema(kind)
     except TypeError:
-        return None  # not hashable, or not supported by msgspec
+        return None  # not hashable, not supported by msgspec, or of pydantic
 
 
 @lru_cache(maxsize=1024)
 def _cached_schema(kind: Any) -> dict[str, Any] | None:
     # Cached: most parameters of most tools have one of a few types.
-    (schema,), definitions = msgspec.json.schema_components((kind,), ref_template=_REFERENCE)
+    (schema,), definitions = _schemas_of((kind,), _path_schema)
     return None if definitions else schema
+
+
+def _path_schema(kind: Any) -> dict[str, Any]:
+    if is_path_type(kind):
+        return dict(_PATH)
+    raise TypeError(kind)
 
 
 def _default_as_json(one: Member) -> Any:
@@ -131,7 +188,7 @@ def _default_as_json(one: Member) -> Any:
     try:
         if one.adapter is not None:
             return one.adapter.dump_python(one.default, mode="json", by_alias=True)
-        return msgspec.to_builtins(one.default, str_keys=True)
+        return to_plain(one.default)
     except Exception:
         # A default need not be serializable: only the function sees it.
         return UNSET
