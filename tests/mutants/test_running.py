@@ -11,12 +11,12 @@ from unittest import mock
 import pytest
 
 from tests.mutants import reach, running
+from tests.mutants.choice.selection import Selector
 from tests.mutants.copies import Copy
 from tests.mutants.operators import changes
 from tests.mutants.places import Place
 from tests.mutants.reach import Reach, TracedTest, Unusable
 from tests.mutants.running import Outcome, Ran, Reliable, Stage, Worker
-from tests.mutants.selection import Selector
 
 HERE = Path(__file__).parent
 
