@@ -77,6 +77,17 @@ async def test_a_remote_server_is_asked_once_for_all_uris_of_a_listen() -> None:
         assert len(asyncio.all_tasks()) < tasks + 20
 
 
+@pytest.mark.parametrize(("number", "listens"), [(500, 1), (501, 2)])
+async def test_one_listen_at_a_remote_server_has_500_resources(number: int, listens: int) -> None:
+    remote = holding()
+    async with (
+        gateway(remote, PER_REQUEST) as outer,
+        talking(outer, PER_REQUEST) as client,
+    ):
+        assert await listen(client, 1, resourceSubscriptions=uris(number)) == "taken"
+        assert open_listens(remote) == listens + len(["the lists"])
+
+
 @pytest.mark.parametrize("inside", [HANDSHAKE, PER_REQUEST])
 async def test_many_subscriptions_one_by_one_become_few_at_a_remote_server(inside: str) -> None:
     remote = holding()
