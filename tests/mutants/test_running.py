@@ -246,6 +246,12 @@ def test_a_stage_is_bounded_by_seconds_and_files() -> None:
     assert [len(part) for part in by_files.take(tests)] == [3, 6]
 
 
+def test_what_the_tests_of_a_stage_share_counts_once() -> None:
+    shared = (("fixture", 3.0),)
+    tests = [TracedTest(f"tests/test.py::test_{n}", 0.1, False, 1, shared) for n in range(9)]
+    assert [len(part) for part in Stage(2.0, 9).take(tests)] == [9, 0]
+
+
 def test_a_test_longer_than_its_stage_is_run_first_or_later() -> None:
     long = TracedTest("tests/test_long.py::test", 60.0, False, 1)
     short = TracedTest("tests/test_short.py::test", 1.0, False, 1)
