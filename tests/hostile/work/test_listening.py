@@ -133,6 +133,25 @@ async def test_what_a_client_left_is_ended_at_a_remote_server(inside: str) -> No
         assert len(mount._notifications._held) == 1
 
 
+@pytest.mark.parametrize(("wanted", "kept"), [(3, 4), (2, 2)])
+async def test_a_remote_server_is_asked_for_less_when_half_of_a_listen_is_wanted(
+    wanted: int, kept: int
+) -> None:
+    remote = holding()
+    topics: Any = remote.notify.listeners
+    async with gateway(remote, PER_REQUEST) as outer, talking(outer, PER_REQUEST) as other:
+        async with talking(outer, PER_REQUEST) as client:
+            assert await listen(client, 1, resourceSubscriptions=uris(4)) == "taken"
+            assert await listen(other, 1, resourceSubscriptions=uris(wanted)) == "taken"
+            before = len(topics._by_topic)
+        mount: Any = outer.mounts[0]
+        of_all = mount._notifications
+        await asyncio.wait_for(until(lambda: len(of_all._watches) == wanted), WAIT_S)
+        await asyncio.wait_for(until(lambda: of_all._merged is None), WAIT_S)
+        await asyncio.wait_for(until(lambda: len(of_all._groups) == 1), WAIT_S)
+        await asyncio.wait_for(until(lambda: len(topics._by_topic) == before - (4 - kept)), WAIT_S)
+
+
 async def test_of_many_resources_a_remote_server_of_an_older_date_may_refuse_some() -> None:
     remote = Server("remote")
 
