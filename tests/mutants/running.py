@@ -15,11 +15,11 @@ from pathlib import Path
 from typing import Any, Literal, TypeAlias
 
 from tests.mutants import selecting
+from tests.mutants.choice.selection import Selector
 from tests.mutants.copies import Copy
 from tests.mutants.forking import Forks
 from tests.mutants.places import Place
 from tests.mutants.reach import TracedTest
-from tests.mutants.selection import Selector
 
 __all__ = ["STAGES", "Outcome", "Ran", "Reliable", "Stage", "Worker"]
 

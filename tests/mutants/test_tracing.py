@@ -8,11 +8,11 @@ from pathlib import Path
 import pytest
 
 from tests.mutants import reach
+from tests.mutants.choice.selection import DEFAULTS, Selector
 from tests.mutants.copies import Copy
 from tests.mutants.operators import changes
 from tests.mutants.places import Place
 from tests.mutants.reach import Reach
-from tests.mutants.selection import DEFAULTS, Selector
 from tests.mutants.tracing import SAMPLES, samples
 
 HERE = Path(__file__).parent

@@ -451,6 +451,13 @@ async def test_arguments_that_pydantic_reads_are_renamed_too() -> None:
     assert "`$.arguments.item.title`" in await failure(server, item={})
 
 
+async def test_fixed_arguments_are_enough_for_a_tool_with_a_schema_of_its_own() -> None:
+    server = offering(function_with_a_schema(), arguments={"q": Argument(fixed="words")})
+    async with talking(server, SESSIONS) as client:
+        called = await client.ask(client.speaker.request(1, "tools/call", {"name": "search"}))
+    assert called["result"]["content"][0]["text"] == "words 5 None all"
+
+
 async def test_a_transformed_tool_can_be_transformed() -> None:
     once = transformed(
         raw_tool(),

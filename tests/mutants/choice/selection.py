@@ -9,9 +9,9 @@ from functools import lru_cache
 from math import log2
 from pathlib import Path
 
+from tests.mutants.choice.readers import Readers
 from tests.mutants.places import Place
 from tests.mutants.reach import Reach, TracedTest
-from tests.mutants.readers import Readers
 
 __all__ = ["Selector"]
 

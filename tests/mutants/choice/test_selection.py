@@ -8,12 +8,12 @@ from unittest import mock
 
 import pytest
 
+from tests.mutants.choice.selection import DEFAULTS, FACT_TABLE, GENERATED, Selector
 from tests.mutants.operators import changes
 from tests.mutants.places import Place
 from tests.mutants.reach import Reach, TracedTest
-from tests.mutants.selection import DEFAULTS, FACT_TABLE, GENERATED, Selector
 
-ROOT = Path(__file__).parents[2]
+ROOT = Path(__file__).parents[3]
 SOURCE = "def f(tool):\n    if tool.meta is not None:\n        check(tool.meta)\n"
 
 
