@@ -1,6 +1,7 @@
 """The server that is fuzzed: each feature once, with names that the inputs know.
 
-`python -m tests.fuzz.target` serves it over stdio. Its handlers end soon, whatever they are given,
+`python -m tests.fuzz.target FOLDER` serves it over stdio, and writes into a file of the folder how
+much memory it uses. Its handlers end soon, whatever they are given,
 and never fail by themselves: an internal error is a fault of the runtime.
 """
 
@@ -8,9 +9,12 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import os
+import sys
 import threading
 import time
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Annotated, Any, Literal
 
 import msgspec
@@ -20,11 +24,11 @@ from mcp_gen import Context, Server, ToolError
 from mcp_gen.core.transport.header_params import MARK
 from mcp_gen.server.context.answers import Accepted
 from mcp_gen.server.tasks.options import Tasks
-from tests.soak.figures import give_back
+from tests.soak.figures import live_kb
 
 __all__ = ["NAMES", "make_server"]
 
-TRIM_S = 1.0
+TOLD_EVERY_S = 1.0
 TASK_TTL_S = 5.0
 """Lifetime of tasks in seconds, so that they do not accumulate."""
 
@@ -234,14 +238,17 @@ def _add_others(server: Server) -> None:
         pass
 
 
-def _give_back() -> None:
-    """Return free memory to the system now and then: what is kept in reserve is no growth."""
+def _tell_memory(folder: str) -> None:
+    """Write the memory that is used into a file with the name of this process, now and then."""
+    place = Path(folder, str(os.getpid()))
     while True:
-        time.sleep(TRIM_S)
-        give_back()
+        time.sleep(TOLD_EVERY_S)
+        new = place.with_suffix(".new")
+        new.write_text(str(live_kb()))
+        new.replace(place)
 
 
 if __name__ == "__main__":
     logging.basicConfig(level=logging.WARNING, format="%(levelname)s %(name)s: %(message)s")
-    threading.Thread(target=_give_back, daemon=True).start()
+    threading.Thread(target=_tell_memory, args=sys.argv[1:], daemon=True).start()
     make_server().run("stdio")
