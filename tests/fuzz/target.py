@@ -20,7 +20,7 @@ from typing import Annotated, Any, Literal
 import msgspec
 from msgspec import Meta
 
-from mcp_gen import Context, Server, ToolError
+from mcp_gen import Context, RequestTimeout, Server, ToolError
 from mcp_gen.core.transport.header_params import MARK
 from mcp_gen.server.context.answers import Accepted
 from mcp_gen.server.tasks.options import Tasks
@@ -199,7 +199,11 @@ def _add_others(server: Server) -> None:
 
     @server.resource("note://b")
     async def asked(ctx: Context) -> str:
-        return (await ctx.elicit("which?", Form, timeout_s=10.0)).action
+        try:
+            return (await ctx.elicit("which?", Form, timeout_s=10.0)).action
+        except RequestTimeout:
+            # A client that accepts JSON alone, and opens no stream, cannot be asked.
+            return "not asked"
 
     @server.resource("blob://a")
     def blob() -> bytes:
