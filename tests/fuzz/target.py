@@ -29,6 +29,8 @@ from tests.soak.figures import live_kb
 __all__ = ["NAMES", "make_server"]
 
 TOLD_EVERY_S = 1.0
+ASK_S = 10.0
+"""Seconds that the client may take to answer a question."""
 TASK_TTL_S = 5.0
 """Lifetime of tasks in seconds, so that they do not accumulate."""
 
@@ -167,28 +169,28 @@ async def pass_by(a: int) -> int:
 def _add_asking_tools(server: Server) -> None:
     @server.tool
     async def ask_user(ctx: Context, message: str = "word?") -> str:
-        answer = await ctx.elicit(message, Form, timeout_s=10.0)
+        answer = await ctx.elicit(message, Form, timeout_s=ASK_S)
         return answer.content.word if isinstance(answer, Accepted) else answer.action
 
     @server.tool
     async def ask_page(ctx: Context) -> str:
-        page = await ctx.elicit_url("open it", "https://example.com/", timeout_s=10.0)
+        page = await ctx.elicit_url("open it", "https://example.com/", timeout_s=ASK_S)
         return page.action
 
     @server.tool
     async def ask_model(ctx: Context, message: str = "hello") -> str:
-        said = await ctx.sample(message, max_tokens=10, timeout_s=10.0)
+        said = await ctx.sample(message, max_tokens=10, timeout_s=ASK_S)
         return said.model[:20]
 
     @server.tool
     async def ask_roots(ctx: Context) -> str:
-        return str(len(await ctx.list_roots(timeout_s=10.0)))
+        return str(len(await ctx.list_roots(timeout_s=ASK_S)))
 
     @server.tool(task="optional")
     async def ask_twice(ctx: Context) -> str:
         first = await ctx.once("first", lambda: "once")
-        one = await ctx.elicit("one", Form, key="one", timeout_s=10.0)
-        two = await ctx.elicit("two", Form, key="two", timeout_s=10.0)
+        one = await ctx.elicit("one", Form, key="one", timeout_s=ASK_S)
+        two = await ctx.elicit("two", Form, key="two", timeout_s=ASK_S)
         return f"{first} {one.action} {two.action}"
 
 
@@ -200,7 +202,7 @@ def _add_others(server: Server) -> None:
     @server.resource("note://b")
     async def asked(ctx: Context) -> str:
         try:
-            return (await ctx.elicit("which?", Form, timeout_s=10.0)).action
+            return (await ctx.elicit("which?", Form, timeout_s=ASK_S)).action
         except RequestTimeout:
             # A client that accepts JSON alone, and opens no stream, cannot be asked.
             return "not asked"
