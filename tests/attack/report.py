@@ -16,9 +16,9 @@ from tests.attack.measure import Felt
 __all__ = ["P99_MS", "SLOWEST_MS", "Row", "json_of", "table_of"]
 
 SLOWEST_MS = 100.0
-"""What an attack may add to the slowest call of another client."""
+"""Most that an attack may add to the slowest call of another client."""
 P99_MS = 20.0
-"""What an attack may add to the time within which 99 of 100 calls of another client end."""
+"""Most that it may add to the time within which 99 of 100 calls of another client end."""
 
 
 _OURS = re.compile(r"Traceback|never awaited|Task exception|Task was destroyed")
