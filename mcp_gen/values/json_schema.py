@@ -59,34 +59,45 @@ def schema_of_adapter(adapter: TypeAdapter[Any]) -> dict[str, Any]:
     return _with_root(named["it"], definitions)
 
 
-def schema_of_parameters(parameters: Sequence[Member]) -> dict[str, Any]:
+def schema_of_parameters(
+    parameters: Sequence[Member], *, closed: bool = False, others: Member | None = None
+) -> dict[str, Any]:
     """Return the JSON Schema of an object with one property per parameter.
 
-    Without parameters, the schema allows no properties.
+    Args:
+        parameters: The parameters.
+        closed: The object has no other properties.
+        others: Parameter that takes each of the other properties; None if none does.
 
     Raises:
         UsageError: A type is not JSON-serializable.
     """
-    if not parameters:
-        return {"type": "object", "additionalProperties": False}
-    made, definitions = _parameter_schemas(parameters)
-    properties: dict[str, Any] = {}
-    for one in parameters:
-        schema = dict(made[one.name])
-        if one.description and "description" not in schema:
-            schema["description"] = one.description
-        if one.default is not NO_DEFAULT and "default" not in schema:
-            default = _default_as_json(one)
-            if default is not UNSET:
-                schema["default"] = default
-        properties[one.name] = schema
-    schema_of_object: dict[str, Any] = {"type": "object", "properties": properties}
+    members = [*parameters, others] if others is not None else parameters
+    made, definitions = _parameter_schemas(members)
+    made_object: dict[str, Any] = {"type": "object"}
+    if parameters:
+        made_object["properties"] = {one.name: _property(one, made[one.name]) for one in parameters}
     required = [one.name for one in parameters if one.default is NO_DEFAULT]
     if required:
-        schema_of_object["required"] = required
+        made_object["required"] = required
+    if others is not None and made[others.name]:
+        made_object["additionalProperties"] = made[others.name]
+    elif others is None and closed:
+        made_object["additionalProperties"] = False
     if definitions:
-        schema_of_object["$defs"] = definitions
-    return schema_of_object
+        made_object["$defs"] = definitions
+    return made_object
+
+
+def _property(one: Member, made: Mapping[str, Any]) -> dict[str, Any]:
+    schema = dict(made)
+    if one.description and "description" not in schema:
+        schema["description"] = one.description
+    if one.default is not NO_DEFAULT and "default" not in schema:
+        default = _default_as_json(one)
+        if default is not UNSET:
+            schema["default"] = default
+    return schema
 
 
 def _parameter_schemas(
