@@ -60,7 +60,7 @@ FLOORS: Mapping[str, tuple[tuple[str, ...], ...]] = {
         ("custom_types", "pydantic_types"),
         ("json_overlap", "plain_defaults"),
         ("json_types", "json_schema"),
-        ("reading",),
+        ("reading", "unserializable"),
     ),
     "mcp_gen.session": (
         ("messages",),
