@@ -36,7 +36,7 @@ def not_json(value: Any, what: str, path: str = "$") -> UsageError | None:
         path += step
     else:
         why = "it holds itself, or is nested too deeply"
-    if isinstance(value, dict):
+    if value.__class__ is dict:
         why = _wrong_key(value) or why
     shown = path if len(path) <= MAX_PATH else f"{path[:MAX_PATH]}..."
     return UsageError(f"{what}: {why} - at `{shown}`")

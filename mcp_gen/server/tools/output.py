@@ -207,8 +207,9 @@ class _DataOutput(Output):
         return f"{self._what}: the result"
 
     def _schema_mismatch(self, error: Exception | None = None) -> UsageError:
-        # The value appears only in the log: it may hold data that no peer should see.
-        at = _PATH.search(str(error or ""))
+        # The value appears only in the log: it may hold data that no peer should see. Paths of
+        # msgspec name the fields of the schema, and no keys that are data.
+        at = _PATH.search(str(error)) if error.__class__ is msgspec.ValidationError else None
         where = at[0] if at else ""
         return UsageError(f"{self._named} is not what the tool's output schema says{where}")
 
