@@ -15,7 +15,6 @@ from mcp_gen.core.errors import (
     ToolError,
     UncheckedResult,
 )
-from mcp_gen.values.reading import read_value
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -150,4 +149,7 @@ def _from_text(name: str, text: str, returns: type[T]) -> T:
 
 
 def _convert(data: Any, returns: type[T]) -> T:
+    # Loaded with the first typed result: it imports every type that JSON carries.
+    from mcp_gen.values.reading import read_value
+
     return cast("T", read_value(data, returns, f"returns={returns!r}"))
