@@ -13,6 +13,7 @@ from msgspec import UNSET
 from mcp_gen.core.checks.finite import find_non_finite
 from mcp_gen.core.errors import UsageError
 from mcp_gen.values.custom_types import is_path_type, to_plain
+from mcp_gen.values.field_texts import add_texts
 
 if TYPE_CHECKING:
     from pydantic import TypeAdapter
@@ -125,6 +126,7 @@ def _components(
     if None not in found:
         return [one for one in found if one is not None], {}
     models: dict[Any, dict[str, Any]] = {}
+    shared: dict[str, Any] = {}
 
     def custom(kind: Any) -> dict[str, Any]:
         # Not empty: msgspec takes an empty schema for none.
@@ -137,10 +139,11 @@ def _components(
             # Once more: only now it is known which names of definitions are taken.
             shared = _add_schemas_of_models(models, mode, definitions)
             schemas, definitions = _schemas_of(kinds, custom)
-            definitions = {**definitions, **shared}
+        if definitions:
+            add_texts(kinds, definitions)
     except TypeError as error:
         raise UsageError(f"no JSON Schema for {kinds!r}: {error}") from None
-    return schemas, definitions
+    return schemas, {**definitions, **shared}
 
 
 def _schemas_of(

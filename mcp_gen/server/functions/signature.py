@@ -24,12 +24,12 @@ from mcp_gen.server.functions.docstrings import parse_docstring
 from mcp_gen.server.functions.function import NO_DEFAULT, inspect_function
 from mcp_gen.values import pydantic_types
 from mcp_gen.values.custom_types import convert, decoder
+from mcp_gen.values.field_texts import text_in
 from mcp_gen.values.json_schema import Member, json_schema, schema_of_parameters
 from mcp_gen.values.json_types import (
     JsonTypeReader,
     NotJsonType,
     json_reader_for,
-    metadata,
 )
 from mcp_gen.values.reading import read_value
 
@@ -59,7 +59,7 @@ class Parameter(Struct, frozen=True):
     @property
     def description(self) -> str | None:
         """Description in the annotation: `Annotated[int, "how many"]`."""
-        return next((one for one in metadata(self.hint) if isinstance(one, str)), None)
+        return text_in(self.hint)
 
 
 class Signature:
