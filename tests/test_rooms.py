@@ -60,8 +60,10 @@ FLOORS: Mapping[str, tuple[tuple[str, ...], ...]] = {
     "mcp_gen.values": (
         ("custom_types", "pydantic_types"),
         ("json_overlap", "plain_defaults"),
-        ("json_types", "json_schema"),
-        ("reading",),
+        ("json_types",),
+        ("field_texts",),
+        ("json_schema",),
+        ("reading", "unserializable"),
     ),
     "mcp_gen.session": (
         ("messages",),

@@ -19,6 +19,7 @@ from mcp_gen.server.api.prompts import CompletionsApi
 from mcp_gen.server.api.resources import ResourcesApi
 from mcp_gen.server.api.tools import ToolsApi
 from mcp_gen.server.context.context import Context
+from mcp_gen.server.context.options import check_unknown_arguments
 from mcp_gen.server.dispatch.custom_methods import CustomMethods
 from mcp_gen.server.dispatch.declarations import Declarations
 from mcp_gen.server.dispatch.extensions import ExtensionRegistry
@@ -53,6 +54,7 @@ if TYPE_CHECKING:
     from mcp_gen.core.transport.protocols import Duplex
     from mcp_gen.server.apps.apps import Apps
     from mcp_gen.server.apps.resource import AppOptions, AppSource
+    from mcp_gen.server.context.options import UnknownArguments
     from mcp_gen.server.dispatch.custom_methods import NotificationHandler, RequestHandler
     from mcp_gen.server.dispatch.extensions import OfferedHandlers
     from mcp_gen.server.session_state import SessionState
@@ -144,6 +146,9 @@ class Server(ToolsApi, ResourcesApi, CompletionsApi, ListsApi):
         max_rounds: Most rounds of one multi round-trip request; the next one fails.
         tasks: Limits and store of tasks; None for the defaults.
         session_state: Key, store and limits of `ctx.state`; None for the defaults.
+        unknown_arguments: `"refuse"` calls of functions with arguments that they do not have, and
+            name the nearest argument; or `"ignore"` such arguments. Tools and prompts may have it
+            in their own way. A tool with an input schema of its own does as that says.
 
     Raises:
         UsageError: an unknown revision, a key that is too short, or a limit that is not above 0.
@@ -182,7 +187,9 @@ class Server(ToolsApi, ResourcesApi, CompletionsApi, ListsApi):
         max_rounds: int = 32,
         tasks: Tasks | None = None,
         session_state: SessionState | None = None,
+        unknown_arguments: UnknownArguments = "refuse",
     ) -> None:
+        check_unknown_arguments("Server", unknown_arguments)
         self.name = name
         self.info = latest.Implementation(
             name=name,
@@ -233,12 +240,14 @@ class Server(ToolsApi, ResourcesApi, CompletionsApi, ListsApi):
         changed = declarations.on_change
         self.tools = ToolRegistry(changed("tools", self.notify.tool_list_changed), hints)
         """Registry of the tools."""
+        self.tools.unknown_arguments = unknown_arguments
         self.resources = ResourceRegistry(
             changed("resources", self.notify.resource_list_changed), hints
         )
         """Registry of the resources and templates."""
         self.prompts = PromptRegistry(changed("prompts", self.notify.prompt_list_changed), hints)
         """Registry of the prompts."""
+        self.prompts.unknown_arguments = unknown_arguments
         self.completions = Completions(changed("completions", None))
         """Registry of the completion functions."""
         self.resources.completable = self.prompts.completable = self.completions.add_choices

@@ -13,6 +13,7 @@ from msgspec import UNSET
 from mcp_gen.core.checks.finite import find_non_finite
 from mcp_gen.core.errors import UsageError
 from mcp_gen.values.custom_types import is_path_type, to_plain
+from mcp_gen.values.field_texts import add_texts
 
 if TYPE_CHECKING:
     from pydantic import TypeAdapter
@@ -59,34 +60,45 @@ def schema_of_adapter(adapter: TypeAdapter[Any]) -> dict[str, Any]:
     return _with_root(named["it"], definitions)
 
 
-def schema_of_parameters(parameters: Sequence[Member]) -> dict[str, Any]:
+def schema_of_parameters(
+    parameters: Sequence[Member], *, closed: bool = False, others: Member | None = None
+) -> dict[str, Any]:
     """Return the JSON Schema of an object with one property per parameter.
 
-    Without parameters, the schema allows no properties.
+    Args:
+        parameters: The parameters.
+        closed: The object has no other properties.
+        others: Parameter that takes each of the other properties; None if none does.
 
     Raises:
         UsageError: A type is not JSON-serializable.
     """
-    if not parameters:
-        return {"type": "object", "additionalProperties": False}
-    made, definitions = _parameter_schemas(parameters)
-    properties: dict[str, Any] = {}
-    for one in parameters:
-        schema = dict(made[one.name])
-        if one.description and "description" not in schema:
-            schema["description"] = one.description
-        if one.default is not NO_DEFAULT and "default" not in schema:
-            default = _default_as_json(one)
-            if default is not UNSET:
-                schema["default"] = default
-        properties[one.name] = schema
-    schema_of_object: dict[str, Any] = {"type": "object", "properties": properties}
+    members = [*parameters, others] if others is not None else parameters
+    made, definitions = _parameter_schemas(members)
+    made_object: dict[str, Any] = {"type": "object"}
+    if parameters:
+        made_object["properties"] = {one.name: _property(one, made[one.name]) for one in parameters}
     required = [one.name for one in parameters if one.default is NO_DEFAULT]
     if required:
-        schema_of_object["required"] = required
+        made_object["required"] = required
+    if others is not None and made[others.name]:
+        made_object["additionalProperties"] = made[others.name]
+    elif others is None and closed:
+        made_object["additionalProperties"] = False
     if definitions:
-        schema_of_object["$defs"] = definitions
-    return schema_of_object
+        made_object["$defs"] = definitions
+    return made_object
+
+
+def _property(one: Member, made: Mapping[str, Any]) -> dict[str, Any]:
+    schema = dict(made)
+    if one.description and "description" not in schema:
+        schema["description"] = one.description
+    if one.default is not NO_DEFAULT and "default" not in schema:
+        default = _default_as_json(one)
+        if default is not UNSET:
+            schema["default"] = default
+    return schema
 
 
 def _parameter_schemas(
@@ -114,6 +126,7 @@ def _components(
     if None not in found:
         return [one for one in found if one is not None], {}
     models: dict[Any, dict[str, Any]] = {}
+    shared: dict[str, Any] = {}
 
     def custom(kind: Any) -> dict[str, Any]:
         # Not empty: msgspec takes an empty schema for none.
@@ -126,10 +139,11 @@ def _components(
             # Once more: only now it is known which names of definitions are taken.
             shared = _add_schemas_of_models(models, mode, definitions)
             schemas, definitions = _schemas_of(kinds, custom)
-            definitions = {**definitions, **shared}
+        if definitions:
+            add_texts(kinds, definitions)
     except TypeError as error:
         raise UsageError(f"no JSON Schema for {kinds!r}: {error}") from None
-    return schemas, definitions
+    return schemas, {**definitions, **shared}
 
 
 def _schemas_of(

@@ -17,13 +17,17 @@ if TYPE_CHECKING:
 __all__ = ["read_value"]
 
 
-def read_value(data: Any, kind: Any, what: str) -> Any:
+def read_value(
+    data: Any, kind: Any, what: str, *, strict: bool = True, at: str | None = None
+) -> Any:
     """Return plain JSON as a value of a type.
 
     Args:
         data: Plain JSON.
         kind: The type.
         what: Beginning of the message of a UsageError.
+        strict: False: a string may be converted to a number, a boolean or null.
+        at: Name of the member of an object that the data is, for the path; None: it is the root.
 
     Raises:
         msgspec.ValidationError: The data does not fit; the message ends in the path.
@@ -37,9 +41,16 @@ def read_value(data: Any, kind: Any, what: str) -> Any:
         # Loaded when used: pydantic is optional, and slow to import.
         from mcp_gen.values import pydantic_types
 
-        return pydantic_types.read(_adapter(kind, what), msgspec.json.encode(data), "$")
+        path = "$" if at is None else f"$.{at}"
+        given = msgspec.json.encode(data) if strict else data
+        return pydantic_types.read(_adapter(kind, what), given, path, strings=not strict)
     try:
-        return convert(data, kind)
+        return convert(data, kind, strict=strict)
+    except msgspec.ValidationError as error:
+        if at is None:
+            raise
+        message, _, path = str(error).partition(" - at `$")
+        raise msgspec.ValidationError(f"{message} - at `$.{at}{path or '`'}") from None
     except TypeError as error:
         raise UsageError(f"{what}: {error}") from None
 

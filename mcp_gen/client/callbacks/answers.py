@@ -153,8 +153,11 @@ def _form_content(answer: Any) -> dict[str, Any]:
     """Return the answers of a form: from a mapping, or from an object with fields."""
     try:
         content = to_plain(answer)
-    except TypeError as error:
-        raise UsageError(f"elicitation: {error}") from None
+    except Exception as error:
+        # Loaded when a value cannot be encoded.
+        from mcp_gen.values.unserializable import not_json
+
+        raise not_json(answer, "elicitation") or error from None
     if content.__class__ is not dict:
         kind = type(answer).__name__
         raise UsageError(

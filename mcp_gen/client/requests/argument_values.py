@@ -67,8 +67,11 @@ def _text(value: Any) -> str:
 def _plain_object(name: str, arguments: Any) -> dict[str, Any]:
     try:
         plain = to_plain(arguments)
-    except TypeError as error:
-        raise UsageError(f"{name}: {error}") from None
+    except Exception as error:
+        # Loaded when a value cannot be encoded.
+        from mcp_gen.values.unserializable import not_json
+
+        raise not_json(arguments, name, "$.arguments") or error from None
     if plain.__class__ is not dict:
         raise UsageError(
             f"{name}: arguments: expected a dict, or an object with fields such as a model or a "

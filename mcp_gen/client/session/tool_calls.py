@@ -166,7 +166,7 @@ class ToolCalls(RevisionAdapter, ServerCaller):
 
         Source: https://modelcontextprotocol.io/specification/2026-07-28/server/tools
         """
-        if not is_plain(arguments):
+        if arguments is not None and not (arguments.__class__ is dict and is_plain(arguments)):
             arguments = as_tool_arguments(name, arguments, self.revision)
         needs_full_path = (
             returns is not UNSET
@@ -277,7 +277,7 @@ class ToolCalls(RevisionAdapter, ServerCaller):
 
         Source: https://modelcontextprotocol.io/specification/2025-11-25/basic/utilities/tasks
         """
-        if not is_plain(arguments):
+        if arguments is not None and not (arguments.__class__ is dict and is_plain(arguments)):
             arguments = as_tool_arguments(name, arguments, self.revision)
         task_request = True if ttl_s is None else round(ttl_s * 1000)
         return await self._tasks.start(

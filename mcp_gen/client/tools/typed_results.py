@@ -15,7 +15,6 @@ from mcp_gen.core.errors import (
     ToolError,
     UncheckedResult,
 )
-from mcp_gen.values.tool_results import value_of_content, value_of_data, wraps
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -79,6 +78,9 @@ class TypedResults:
             raise ProtocolError(f"{name}: answered with {kind_of_result}; call without `returns`")
         if result.is_error:
             raise ToolError(text_of(result) or f"{name}: the tool failed and does not say how")
+        # Loaded with the first typed result: it imports every type that JSON carries.
+        from mcp_gen.values.tool_results import value_of_content, value_of_data, wraps
+
         data: Any = getattr(result, "structured_content", UNSET)
         if data is None and self._session.profile.structured_content != "any":
             data = UNSET  # null is data only at revisions that allow any JSON

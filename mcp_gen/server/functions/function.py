@@ -40,6 +40,8 @@ class FunctionInfo(NamedTuple):
     """Parameters left to pass: without `self` and without those bound by a partial."""
     hints: dict[str, Any]
     """Resolved annotations by parameter name, and `return`."""
+    reserved: frozenset[str]
+    """Names of parameters, also of those that are bound: a `**` parameter takes none of them."""
 
     @property
     def doc(self) -> str | None:
@@ -90,7 +92,9 @@ def inspect_function(function: Any, *, classes: bool = False) -> FunctionInfo:
         raise UsageError(f"{name} does not say what it takes: wrap it in a function") from None
     # Callers cannot pass arguments that a partial has bound.
     free = [one for one in parameters if one.name not in bound] if bound else parameters
-    return FunctionInfo(function, definition, name, free, _resolve_hints(definition, name))
+    reserved = bound | {one.name for one in parameters if one.kind is not one.VAR_KEYWORD}
+    hints = _resolve_hints(definition, name)
+    return FunctionInfo(function, definition, name, free, hints, frozenset(reserved))
 
 
 def _resolve_hints(definition: Any, name: str) -> dict[str, Any]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -10,13 +10,14 @@ import msgspec
 
 from mcp_gen.core.envelope import MIN_COMPLEX_BYTES, complexity
 from mcp_gen.core.errors import InvalidParams, UsageError
+from mcp_gen.server.functions.suggestions import describe_unknown
 from mcp_gen.server.functions.text_types import is_written_as_json
 from mcp_gen.values.custom_types import is_path_type
 
 if TYPE_CHECKING:
     from mcp_gen.server.functions.signature import Signature
 
-__all__ = ["TextReader"]
+__all__ = ["TextReader", "check_known", "missing_arguments"]
 
 
 class TextReader:
@@ -35,9 +36,9 @@ class TextReader:
     def __init__(self, signature: Signature) -> None:
         self._name = signature.name
         self._signature = signature
-        fields = msgspec.structs.fields(signature.struct)
-        self._names = frozenset(field.encode_name for field in fields)
-        self.required = [field.encode_name for field in fields if field.required]
+        self._names = [one.name for one in signature.parameters]
+        self._keywords = signature.keywords
+        self.required = [one.name for one in signature.parameters if one.required]
         self._json_arguments = {
             one.name
             for one in signature.parameters
@@ -47,7 +48,7 @@ class TextReader:
         }
 
     def read(self, arguments: Mapping[str, str], name: str, max_values: int) -> Any:
-        """Return the arguments as the Struct of the parameters; ignore unknown arguments.
+        """Return the arguments as the Struct of the parameters.
 
         Args:
             arguments: Strings by argument name.
@@ -55,14 +56,18 @@ class TextReader:
             max_values: The most keys and items of the JSON text of one argument.
 
         Raises:
-            InvalidParams: An argument is missing, its text does not fit its type, or it is JSON
-                that is too complex.
+            InvalidParams: An argument is missing or unknown, its text does not fit its type, or it
+                is JSON that is too complex.
         """
+        if self._signature.refuses_unknown and self._keywords is None:
+            check_known(name, arguments, self._names)
         missing = [one for one in self.required if one not in arguments]
         if missing:
             raise missing_arguments(name, missing)
         values: dict[str, Any] = {
-            key: text for key, text in arguments.items() if key in self._names
+            key: text
+            for key, text in arguments.items()
+            if self._keywords is not None or key in self._names
         }
         for key in self._json_arguments & values.keys():
             try:
@@ -145,6 +150,17 @@ def _parse_json_text(text: str, max_values: int) -> Any:
     except (msgspec.DecodeError, UnicodeEncodeError, RecursionError):
         return text
     return value if value.__class__ in (dict, list) else text
+
+
+def check_known(name: str, given: Collection[str], known: Collection[str]) -> None:
+    """Check that a prompt has all arguments of a request.
+
+    Raises:
+        InvalidParams: It does not; the message names the nearest arguments.
+    """
+    unknown = describe_unknown(given, known)
+    if unknown is not None:
+        raise InvalidParams(f"{name}: {unknown}")
 
 
 def missing_arguments(name: str, missing: list[str]) -> InvalidParams:

@@ -22,6 +22,7 @@ from msgspec import NODEFAULT, inspect
 from mcp_gen.core.errors import InvalidResult, UsageError
 from mcp_gen.server.input_requests.form_choices import literals_in, options, title_of
 from mcp_gen.values.custom_types import convert, is_model_type, is_path_type, to_plain
+from mcp_gen.values.field_texts import text_in
 from mcp_wire import latest
 
 if TYPE_CHECKING:
@@ -68,6 +69,9 @@ class _Field:
         common = {key: extra.pop(key) for key in _TEXTS & extra.keys()}
         if extra:
             raise self._error(f"forms have no `{min(extra)}`")
+        text = text_in(hint)
+        if text is not None:
+            common.setdefault("description", text)
         default = self._default(field)
         if default is not None and default != []:
             common["default"] = default

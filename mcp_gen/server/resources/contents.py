@@ -12,11 +12,9 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 import mcp_wire
-from mcp_gen.core.checks.finite import check_finite
 from mcp_gen.core.errors import ResourceNotFound
 from mcp_gen.core.projection.project import restate
-from mcp_gen.server.content.results import is_alternative_result
-from mcp_gen.values.custom_types import to_json
+from mcp_gen.server.content.results import finite_json, is_alternative_result
 from mcp_wire import Wire, latest
 
 __all__ = ["BINARY", "TEXT", "Contents", "mime_type_of", "read_result"]
@@ -138,8 +136,7 @@ def _part(value: Any, types: _WireTypes, uri: str, mime_type: str | None) -> Any
     if isinstance(value, _BYTES):
         blob = b64encode(cast("bytes", value)).decode()
         return types.blob(uri=uri, blob=blob, mime_type=mime_type or BINARY)
-    json = to_json(value)
-    check_finite(value, json, "the contents")
+    json = finite_json(value, "the contents")
     return types.text(uri=uri, text=json.decode(), mime_type=mime_type or JSON)
 
 

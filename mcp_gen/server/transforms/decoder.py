@@ -37,7 +37,7 @@ def direct_decoder(tool: ServerTool, arguments: Mapping[str, Argument]) -> Argum
         tool: The tool to call.
         arguments: Changes by the tool's argument names.
     """
-    if not isinstance(tool, FunctionTool) or not tool.by_annotations:
+    if not isinstance(tool, FunctionTool) or not tool.by_annotations or tool.signature.keywords:
         return None
     if any(restricts_values(one) or one.make for one in arguments.values()):
         return None
@@ -72,7 +72,11 @@ class _DirectDecoder:
             taken = {*names.values(), *(one.name for one in signature.parameters)}
             names[name] = _unused_name(name, taken)
         self._struct: type[Struct] = msgspec.defstruct(
-            f"{signature.name}_arguments", fields, kw_only=True, rename=names
+            f"{signature.name}_arguments",
+            fields,
+            kw_only=True,
+            rename=names,
+            forbid_unknown_fields=signature.refuses_unknown,
         )
         self._decode = decoder(self._struct, hooked=signature.is_hooked)
         self.read: ArgumentDecoder = (

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any
+import dataclasses
+from typing import Annotated, Any, NotRequired, TypedDict
 
+import msgspec
 import pytest
+from msgspec import Meta
 
 from mcp_gen import Server
 from tests.everyday.kinds.kinds import KINDS
@@ -117,3 +120,52 @@ def test_the_schema_of_an_argument_is_exact(name: str) -> None:
     if definitions:
         given["$defs"] = definitions
     assert given == SCHEMAS[name]
+
+
+@dataclasses.dataclass
+class Place:
+    city: Annotated[str, "where to"]
+    street: Annotated[str, Meta(description="exactly"), "not this"] = ""
+
+
+class Stay(TypedDict):
+    place: Annotated[Place, "the house"]
+    nights: NotRequired[Annotated[int, "how long"]]
+
+
+class Trip(msgspec.Struct, rename="camel"):
+    all_stays: Annotated[list[Stay], "in order"]
+    back_to: Place | None = None
+
+
+def test_a_text_in_an_annotation_describes_a_field() -> None:
+    server = Server("kinds")
+    server.add_tool(typed(lambda: None, **{"return": Trip}), name="plan")
+    schema: Any = server.tools["plan"].tool.output_schema
+    classes = {"Trip": schema, **schema["$defs"]}
+    assert {
+        (kind, name): field.get("description")
+        for kind, one in classes.items()
+        for name, field in one["properties"].items()
+    } == {
+        ("Trip", "allStays"): "in order",
+        ("Trip", "backTo"): None,
+        ("Stay", "place"): "the house",
+        ("Stay", "nights"): "how long",
+        ("Place", "city"): "where to",
+        ("Place", "street"): "exactly",
+    }
+
+
+def of_two(a: Any, b: Any) -> None: ...
+
+
+def test_two_classes_of_one_name_have_no_texts_of_each_other() -> None:
+    other = dataclasses.make_dataclass("Place", [("city", Annotated[str, "another"])])
+    server = Server("kinds")
+    server.add_tool(typed(of_two, a=Place, b=other), name="two")
+    schema: Any = server.tools["two"].tool.input_schema
+    assert [one["properties"]["city"] for one in schema["$defs"].values()] == [
+        {"type": "string"},
+        {"type": "string"},
+    ]

@@ -69,7 +69,7 @@ async def test_a_mounted_tool_is_offered_in_another_way(revision: str, inside: s
         async with talk(lambda: server, revision) as client:
             tools = (await client.request("tools/list"))["tools"]
             result = await client.request(
-                "tools/call", {"name": "post", "arguments": {"whom": "Ada", "key": "mine"}}
+                "tools/call", {"name": "post", "arguments": {"whom": "Ada"}}
             )
             itself = await client.request(
                 "tools/call", {"name": "far_send", "arguments": {"to": "Bo"}}
