@@ -103,6 +103,12 @@ async def test_any_type_is_the_value_itself(revision: str, kind: Any) -> None:
 
 
 @every_revision
+async def test_a_field_of_the_name_of_the_wrapper_is_part_of_the_value(revision: str) -> None:
+    async with using(Client("c"), giving(Wrapped, Wrapped(3)), revision) as session:
+        assert await session.call_tool("t", returns=Any) == {"result": 3}
+
+
+@every_revision
 async def test_without_an_argument_it_is_the_plain_result(revision: str) -> None:
     async with using(Client("c"), giving(None, None), revision) as session:
         assert type(await session.call_tool("t")) is CallToolResult
