@@ -85,9 +85,13 @@ class TypedResults:
         if data is None and self._session.profile.structured_content != "any":
             data = UNSET  # null is data only at revisions that allow any JSON
         if await self._has_valid_data(name, data):
-            # Where data is an object, other values are in one: the schema tells it from a result.
-            schema = getattr(await self.tool(name), "output_schema", None)
-            return _convert_data(name, data, returns, unwrap=wraps(schema))
+            values = [data]
+            inner = unwrapped(data)
+            if inner:
+                # Where data must be an object, other values are in one: the schema tells.
+                schema = getattr(await self.tool(name), "output_schema", None)
+                values = [*inner, data] if wraps(schema) else [data, *inner]
+            return _first_that_fits(name, values, returns)
         return _from_content(name, result, returns)
 
     async def _has_valid_data(self, name: str, data: Any) -> bool:
@@ -128,28 +132,25 @@ class TypedResults:
         return True
 
 
-def _convert_data(name: str, data: Any, returns: Any, *, unwrap: bool) -> Any:
-    """Return the data, or the value under its only key `result`, as a `returns`.
+def _first_that_fits(name: str, values: list[Any], returns: Any, problem: str = "") -> Any:
+    """Return the first of some values that fits, as a `returns`.
 
     Args:
         name: Name of the tool.
-        data: The structured content.
+        values: The values, likeliest first.
         returns: The type.
-        unwrap: The value under the key comes first; else it counts only if the data does not fit.
+        problem: Text of the error if none fits; empty: what is wrong with the likeliest.
 
     Raises:
-        InvalidResult: Neither fits.
+        InvalidResult: None fits; the message ends in the path.
     """
-    values = [data, *unwrapped(data)]
-    if unwrap:
-        values.reverse()
-    problems: list[str] = []
     for value in values:
         try:
             return _convert(value, returns)
         except msgspec.ValidationError as error:
-            problems.append(str(error))
-    raise _misfit(name, problems[0 if unwrap else -1])
+            problem = problem or str(error)
+    path = "" if " - at `" in problem else " - at `$`"
+    raise InvalidResult(f"{name}: {problem}{path}")
 
 
 def _from_content(name: str, result: Any, returns: Any) -> Any:
@@ -158,21 +159,9 @@ def _from_content(name: str, result: Any, returns: Any) -> Any:
     Raises:
         InvalidResult: It does not fit.
     """
-    values, problem = candidates(result, returns)
-    if problem is not None:
-        problem = f"expected {named(returns)}, got {problem}"
-    for value in values:
-        try:
-            return _convert(value, returns)
-        except msgspec.ValidationError as error:
-            problem = problem or str(error)
-    raise _misfit(name, problem or "")
-
-
-def _misfit(name: str, problem: str) -> InvalidResult:
-    """Return the error for a result that does not fit the type; it ends in the path."""
-    path = "" if " - at `" in problem else " - at `$`"
-    return InvalidResult(f"{name}: {problem}{path}")
+    values, got = candidates(result, returns)
+    problem = f"expected {named(returns)}, got {got}" if got else ""
+    return _first_that_fits(name, values, returns, problem)
 
 
 def _convert(data: Any, returns: type[T]) -> T:
