@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
 from types import NoneType, UnionType
 from typing import Annotated, Any, Literal, NamedTuple, Union, cast, get_args, get_origin
 
@@ -18,7 +19,7 @@ _WRAPPED = "result"
 class Candidates(NamedTuple):
     """Values that content can stand for; the first that fits the type is meant."""
 
-    values: list[Any]
+    values: Iterable[Any]
     got: str | None
     """Description of the content for an error; None: the first value is the description."""
 
@@ -38,13 +39,30 @@ def candidates(result: Any, kind: Any) -> Candidates:
     whole = "\n".join(texts)
     if _is_text(kind):
         return Candidates([whole], None)
-    # Servers send an item of a list as a text of its own.
-    items = [value for text in texts for value in _decoded(text)]
-    lists = [items, texts] if len(items) == len(texts) else [texts]
     decoded = _decoded(whole)
-    if not decoded:
-        return Candidates([whole, *lists], "text that is not JSON")
-    return Candidates([*decoded, *unwrapped(decoded[0]), whole, *lists], None)
+    return Candidates(
+        _readings(texts, whole, decoded), None if decoded else "text that is not JSON"
+    )
+
+
+def _readings(texts: list[str], whole: str, decoded: list[Any]) -> Iterator[Any]:
+    """Yield what texts can stand for, where the type takes more than text.
+
+    Args:
+        texts: The texts.
+        whole: The same as one text.
+        decoded: The JSON value of that, alone in a list; empty if it is not JSON.
+    """
+    yield from decoded
+    if decoded:
+        yield from unwrapped(decoded[0])
+    yield whole
+    # Servers send each item of a list as a text of its own.
+    one = len(texts) == 1
+    items = decoded if one else [value for text in texts for value in _decoded(text)]
+    if len(items) == len(texts):
+        yield items
+    yield texts
 
 
 def _decoded(text: str) -> list[Any]:

@@ -20,7 +20,7 @@ from mcp_gen.core.errors import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterable
 
     from mcp_gen.client.requests.session_calls import ClientSessionView
     from mcp_gen.client.tools.output_schema import OutputSchema
@@ -91,7 +91,7 @@ class TypedResults:
                 # Where data must be an object, other values are in one: the schema tells.
                 schema = getattr(await self.tool(name), "output_schema", None)
                 values = [*inner, data] if wraps(schema) else [data, *inner]
-            return _first_that_fits(name, values, returns)
+            return _first_that_fits(name, values, returns, told=(inner or values)[0])
         return _from_content(name, result, returns)
 
     async def _has_valid_data(self, name: str, data: Any) -> bool:
@@ -132,14 +132,17 @@ class TypedResults:
         return True
 
 
-def _first_that_fits(name: str, values: list[Any], returns: Any, problem: str = "") -> Any:
+def _first_that_fits(
+    name: str, values: Iterable[Any], returns: Any, problem: str = "", told: Any = UNSET
+) -> Any:
     """Return the first of some values that fits, as a `returns`.
 
     Args:
         name: Name of the tool.
         values: The values, likeliest first.
         returns: The type.
-        problem: Text of the error if none fits; empty: what is wrong with the likeliest.
+        problem: Text of the error if none fits; empty: the error of `told`.
+        told: One of the values; UNSET: the first.
 
     Raises:
         InvalidResult: None fits; the message ends in the path.
@@ -148,7 +151,8 @@ def _first_that_fits(name: str, values: list[Any], returns: Any, problem: str = 
         try:
             return _convert(value, returns)
         except msgspec.ValidationError as error:
-            problem = problem or str(error)
+            if not problem or value is told:
+                problem = str(error)
     path = "" if " - at `" in problem else " - at `$`"
     raise InvalidResult(f"{name}: {problem}{path}")
 

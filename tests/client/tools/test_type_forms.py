@@ -157,6 +157,15 @@ async def test_data_is_not_read_as_its_text(
     assert str(caught.value) == f"t: Expected `str`, got `int` - at `{path}`"
 
 
+@pytest.mark.parametrize("revision", STRUCTURED)
+async def test_an_error_is_of_the_value_in_a_wrapper_of_any_schema(revision: str) -> None:
+    schema = {"type": "object", "title": "addOutput", "properties": {"result": {}}}
+    server = saying(revision, schema, structuredContent={"result": ["a"]})
+    with pytest.raises(InvalidResult) as caught:
+        await said(server, revision, list[int])
+    assert str(caught.value) == "t: Expected `int`, got `str` - at `$[0]`"
+
+
 @every_revision
 @pytest.mark.parametrize(("text", "value"), [('{"result": 5}', 5), (" 5\n", 5)])
 async def test_json_in_a_text_is_read_as_data_is(revision: str, text: str, value: int) -> None:
