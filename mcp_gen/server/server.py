@@ -7,7 +7,7 @@ import os
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
 from functools import partial
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, Literal, TypeAlias, TypeVar
 
 import mcp_wire
 from mcp_gen.core.code_loading import stop_import
@@ -32,7 +32,7 @@ from mcp_gen.server.notifications.notifier import Notifier
 from mcp_gen.server.prompts.completion import Completions
 from mcp_gen.server.prompts.registry import PromptRegistry
 from mcp_gen.server.resources.registry import ResourceRegistry
-from mcp_gen.server.serving.lifespan import Lifespan, MakeLifespan
+from mcp_gen.server.serving.lifespan import Lifespan
 from mcp_gen.server.serving.parts import ServerParts
 from mcp_gen.server.serving.per_connection import PerConnection
 from mcp_gen.server.serving.runner import ServerRunner
@@ -47,6 +47,8 @@ from mcp_wire.profile import Profile
 
 if TYPE_CHECKING:
     from typing import Unpack
+
+    import typing_extensions
 
     from mcp_gen.core.relay import RemoteSession
     from mcp_gen.core.stores.events import EventStore
@@ -69,6 +71,10 @@ if TYPE_CHECKING:
 
 __all__ = ["Feature", "Server"]
 
+if TYPE_CHECKING:
+    App = typing_extensions.TypeVar("App", default=Any)
+else:  # defaults of type variables are for type checkers only: before 3.13 `typing` has none
+    App = TypeVar("App")
 F = TypeVar("F", bound=Callable[..., Any])
 M = TypeVar("M", bound=Middleware)
 P = TypeVar("P")
@@ -80,7 +86,7 @@ Feature: TypeAlias = Literal["completions", "logging", "prompts", "resources", "
 _LOGGING: tuple[Feature] = ("logging",)
 
 
-class Server(ToolsApi, ResourcesApi, CompletionsApi, ListsApi):
+class Server(ToolsApi, ResourcesApi, CompletionsApi, ListsApi, Generic[App]):
     """MCP server: register tools, resources and prompts, then serve them over any transport.
 
         server = Server("demo")
@@ -114,7 +120,8 @@ class Server(ToolsApi, ResourcesApi, CompletionsApi, ListsApi):
             `add_extension` for an extension with handlers.
         lifespan: Function `lifespan(server)` that returns an async context manager. It is entered
             once before the first client is served and left after the last one. Its value is
-            `ctx.lifespan`.
+            `ctx.lifespan`, and its type that of the server: `Server[Database]`, so that handlers
+            can take a `Context[Database]`.
         request_timeout_s: Seconds until a request times out; None for no limit. Requests that
             listen for notifications have no timeout.
         max_concurrent_requests: Most open requests of one session, or of one principal over HTTP
@@ -170,7 +177,7 @@ class Server(ToolsApi, ResourcesApi, CompletionsApi, ListsApi):
         cache_hints: CacheHints = CacheHints(),  # noqa: B008  # it is frozen
         experimental: Mapping[str, dict[str, Any]] | None = None,
         extensions: Iterable[ExtensionArg] = (),
-        lifespan: MakeLifespan[Server] | None = None,
+        lifespan: Callable[[Server[Any]], AbstractAsyncContextManager[App]] | None = None,
         request_timeout_s: float | None = None,
         max_concurrent_requests: int | None = None,
         max_message_bytes: int | None = None,

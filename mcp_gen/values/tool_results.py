@@ -21,7 +21,7 @@ from mcp_gen.core.errors import InvalidResult
 from mcp_gen.values.reading import read_value
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Iterator, Sequence
 
 __all__ = ["value_of_content", "value_of_data", "wraps"]
 
@@ -91,7 +91,7 @@ def _misfit(name: str, problem: str) -> InvalidResult:
 class _Candidates(NamedTuple):
     """Values that content can stand for; the first that fits the type is meant."""
 
-    values: list[Any]
+    values: Iterable[Any]
     got: str | None
     """Description of the content for an error; None: the first value is the description."""
 
@@ -108,13 +108,30 @@ def _candidates(texts: Sequence[str], kind: Any, is_empty: bool) -> _Candidates:
     whole = "\n".join(texts)
     if _is_text(kind):
         return _Candidates([whole], None)
-    # Servers send an item of a list as a text of its own.
-    items = [value for text in texts for value in _decoded(text)]
-    lists = [items, texts] if len(items) == len(texts) else [texts]
     decoded = _decoded(whole)
-    if not decoded:
-        return _Candidates([whole, *lists], "text that is not JSON")
-    return _Candidates([*decoded, *_unwrapped(decoded[0]), whole, *lists], None)
+    return _Candidates(
+        _readings(texts, whole, decoded), None if decoded else "text that is not JSON"
+    )
+
+
+def _readings(texts: Sequence[str], whole: str, decoded: list[Any]) -> Iterator[Any]:
+    """Yield what texts can stand for, where the type takes more than text.
+
+    Args:
+        texts: The texts.
+        whole: The same as one text.
+        decoded: The JSON value of that, alone in a list; empty if it is not JSON.
+    """
+    yield from decoded
+    if decoded:
+        yield from _unwrapped(decoded[0])
+    yield whole
+    # Servers send each item of a list as a text of its own.
+    one = len(texts) == 1
+    items = decoded if one else [value for text in texts for value in _decoded(text)]
+    if len(items) == len(texts):
+        yield items
+    yield texts
 
 
 def _decoded(text: str) -> list[Any]:

@@ -227,14 +227,12 @@ class ClientRequestSender(RequestSender):
         """Return the result that starts a task, at revisions whose results have no tag for it.
 
         Raises:
-            InvalidResult: `refused`, if it is another result.
+            InvalidResult: `refused`, if it is no result of the negotiated revision, either.
         """
         created: R | None = None
         if not self.server_may_start_tasks and self.on_task_created in method.results:
             created = self.task_in(raw)
-        if created is None:
-            raise refused from None
-        return created
+        return super()._read_other(method, raw, refused) if created is None else created
 
     def task_in(self, raw: msgspec.Raw) -> Any:
         """Return the result that starts a task; None if `raw` is another result."""

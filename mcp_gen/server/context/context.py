@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from operator import attrgetter
-from typing import TYPE_CHECKING, Any, Literal, TypeVar, cast, overload
+from typing import TYPE_CHECKING, Any, Generic, Literal, TypeVar, cast, overload
 
 from msgspec import UNSET, Struct
 
@@ -23,6 +23,7 @@ from mcp_gen.session.peer.session import RequestOrigin, client_at
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Mapping, Sequence
 
+    import typing_extensions
     from typing_extensions import TypeForm
 
     from mcp_gen.server.context.answers import Answer, Messages
@@ -61,9 +62,13 @@ T2 = TypeVar("T2")
 T3 = TypeVar("T3")
 T4 = TypeVar("T4")
 T5 = TypeVar("T5")
+if TYPE_CHECKING:
+    App_co = typing_extensions.TypeVar("App_co", covariant=True, default=Any)
+else:  # defaults of type variables are for type checkers only: before 3.13 `typing` has none
+    App_co = TypeVar("App_co", covariant=True)
 
 
-class Context(Struct, eq=False):
+class Context(Struct, Generic[App_co], eq=False):
     """The request that a handler answers. Handlers get it with a parameter annotated `Context`.
 
         @server.tool
@@ -72,7 +77,8 @@ class Context(Struct, eq=False):
             answer = await ctx.elicit("For how many people?", Party)
             ...
 
-    Contexts are made by the server.
+    Contexts are made by the server. `Context[Database]` tells type checkers the type of
+    `ctx.lifespan`; what a handler gets is the same.
 
     Args:
         server: Server that answers the request.
@@ -165,9 +171,9 @@ class Context(Struct, eq=False):
         return client_at(self.profile, channel, kernel, self, said, outer_layers(self))
 
     @property
-    def lifespan(self) -> Any:
+    def lifespan(self) -> App_co:
         """Value of the lifespan of the server; None without a lifespan."""
-        return runtime_of(self).lifespan_value
+        return cast("App_co", runtime_of(self).lifespan_value)
 
     @property
     def state(self) -> State:

@@ -10,7 +10,7 @@ import msgspec
 
 import mcp_wire
 from mcp_gen.core.bounds import check_bounds
-from mcp_gen.core.errors import InvalidResult, ProtocolError, UsageError
+from mcp_gen.core.errors import InvalidResult, ProjectionError, ProtocolError, UsageError
 from mcp_gen.core.projection.project import restate
 from mcp_gen.session.messages.middleware import wrap
 
@@ -328,12 +328,19 @@ class RequestSender:
         return method
 
     def _read_other(self, method: Method[Any, R], raw: msgspec.Raw, refused: InvalidResult) -> R:
-        """Handle a result that does not decode; subclasses may decode it as another type.
+        """Read a result that the newer types refuse with those of the negotiated revision.
+
+        A member that only a later revision names is the peer's own at the negotiated one, and may
+        have any value. Subclasses may decode the result as another type.
 
         Raises:
             InvalidResult: `refused`.
         """
-        raise refused from None
+        try:
+            result: R = restate(method.decode_result(raw), self._results_at).value
+        except (msgspec.DecodeError, ProjectionError):
+            raise refused from None
+        return result
 
     def _check_kind(self, method: Method[Any, Any], result: Any) -> None:
         if type(result) not in self._extra_results.get(method.name, ()):

@@ -7,9 +7,10 @@ from typing import Any
 import pytest
 
 import mcp_wire
-from mcp_gen import Client, Context, Server
+from mcp_gen import Client, Context, InvalidResult, Server
 from mcp_gen.core.projection.project import restate
 from mcp_wire import UNSET, latest, v2025_11_25
+from tests.client.scripted import CannedServer
 from tests.client.using import declaring, live, using
 from tests.core.test_projection import made
 from tests.support.frames import ALL, PER_REQUEST, every_revision, with_handshake
@@ -106,6 +107,36 @@ def test_reading_with_the_newest_type_is_the_projection(revision: str, name: str
         value = made(revision, older.__name__, f"{revision} {name} {number}")
         projected = restate(value, mcp_wire.LATEST).value
         assert newest.decode_result(mcp_wire.encode(value)) == projected
+
+
+LATER: list[tuple[str, str, Any]] = [
+    ("2024-11-05", "title", 5),
+    ("2024-11-05", "outputSchema", "none"),
+    ("2025-03-26", "title", ["a"]),
+    ("2025-06-18", "icons", 7),
+]
+"""Members of a tool that a later revision names: here they are the server's own, and may be any."""
+
+
+@pytest.mark.parametrize(("revision", "member", "value"), LATER)
+@each_way
+async def test_a_member_that_only_a_later_revision_names_spoils_no_result(
+    revision: str, pinned: bool, member: str, value: Any
+) -> None:
+    tool = {"name": "t", "inputSchema": {"type": "object"}, member: value}
+    unknown = {"error": {"code": -32601, "message": "no such method"}}
+    server = CannedServer(revision).on("server/discover", unknown)
+    server.on("tools/list", {"result": {"tools": [tool]}})
+    async with using(Client("c"), server, revision if pinned else None) as session:
+        (read,) = (await session.list_tools()).tools
+    assert read == latest.Tool(name="t", input_schema={"type": "object"})
+
+
+async def test_a_result_that_fits_no_revision_is_refused() -> None:
+    server = CannedServer("2024-11-05").on("tools/list", {"result": {"tools": [{"name": 5}]}})
+    async with using(Client("c"), server, "2024-11-05") as session:
+        with pytest.raises(InvalidResult, match=r"tools/list: .* at `\$\.tools\[0\]\.name`"):
+            await session.list_tools()
 
 
 # --- what the peers say of themselves ---

@@ -103,6 +103,12 @@ async def test_any_type_is_the_value_itself(revision: str, kind: Any) -> None:
 
 
 @every_revision
+async def test_a_field_of_the_name_of_the_wrapper_is_part_of_the_value(revision: str) -> None:
+    async with using(Client("c"), giving(Wrapped, Wrapped(3)), revision) as session:
+        assert await session.call_tool("t", returns=Any) == {"result": 3}
+
+
+@every_revision
 async def test_without_an_argument_it_is_the_plain_result(revision: str) -> None:
     async with using(Client("c"), giving(None, None), revision) as session:
         assert type(await session.call_tool("t")) is CallToolResult
@@ -149,6 +155,15 @@ async def test_data_is_not_read_as_its_text(
         with pytest.raises(InvalidResult) as caught:
             await session.call_tool("t", returns=wanted)
     assert str(caught.value) == f"t: Expected `str`, got `int` - at `{path}`"
+
+
+@pytest.mark.parametrize("revision", STRUCTURED)
+async def test_an_error_is_of_the_value_in_a_wrapper_of_any_schema(revision: str) -> None:
+    schema = {"type": "object", "title": "addOutput", "properties": {"result": {}}}
+    server = saying(revision, schema, structuredContent={"result": ["a"]})
+    with pytest.raises(InvalidResult) as caught:
+        await said(server, revision, list[int])
+    assert str(caught.value) == "t: Expected `int`, got `str` - at `$[0]`"
 
 
 @every_revision

@@ -18,7 +18,7 @@ from mcp_gen import Context, McpError, Server, UsageError, content
 from mcp_gen.schemas.messages import MAX_MESSAGE
 from mcp_gen.server.functions import schema_validation
 from mcp_gen.server.functions.schema_validation import MAX_DEPTH, MAX_SUBSCHEMAS
-from mcp_wire import REVISIONS, latest
+from mcp_wire import REVISIONS, UNSET, latest
 from tests.server.tools.calls import call, failure, listed, texts, with_tool
 from tests.support.frames import every_revision
 
