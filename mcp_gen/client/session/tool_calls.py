@@ -6,8 +6,9 @@ from abc import abstractmethod
 from functools import partial
 from typing import TYPE_CHECKING, Any, TypedDict, TypeVar, Unpack, overload
 
+from mcp_gen.client.session.custom_calls import CustomCalls
 from mcp_gen.core.errors import McpError, SessionLost, TaskGone
-from mcp_gen.session.messages.sender import RevisionAdapter, is_plain
+from mcp_gen.session.messages.sender import is_plain
 from mcp_wire.peer_calls import ServerCaller
 
 if TYPE_CHECKING:
@@ -16,7 +17,6 @@ if TYPE_CHECKING:
     from mcp_gen.client.tasks.tasks import TaskCalls
     from mcp_gen.client.tasks.tool_task import ToolTask
     from mcp_gen.client.tools.typed_results import TypedResults
-    from mcp_gen.session.duplex.client import ClientConnection
     from mcp_wire import common, latest
     from mcp_wire.peer_calls import OnProgress
 
@@ -38,10 +38,9 @@ class CallOptions(TypedDict, total=False):
     """Repeat the call after a lost connection if the tool declares itself idempotent."""
 
 
-class ToolCalls(RevisionAdapter, ServerCaller):
-    """Mixin of `ClientSession` that calls tools."""
+class ToolCalls(CustomCalls, ServerCaller):
+    """Base of `ClientSession` that calls tools."""
 
-    _connection: ClientConnection
     _typed_results: TypedResults
     _tasks: TaskCalls
 

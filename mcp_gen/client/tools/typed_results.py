@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from mcp_gen.client.tools.output_schema import OutputSchema
     from mcp_wire import common
 
-__all__ = ["TypedResults"]
+__all__ = ["TypedResults", "read_as"]
 
 T = TypeVar("T")
 
@@ -138,6 +138,24 @@ def _convert_data(name: str, data: Any, returns: type[T]) -> T:
         except msgspec.ValidationError as error:
             problem = str(error)
     raise InvalidResult(f"{name}: {problem}")
+
+
+def read_as(name: str, data: Any, returns: type[T]) -> T:
+    """Return the result of a custom request, a JSON object, as a `returns`.
+
+    Args:
+        name: Name of the method.
+        data: The JSON object.
+        returns: The type.
+
+    Raises:
+        InvalidResult: The object does not fit the type; the message ends in the path.
+        UsageError: Nothing reads the type.
+    """
+    try:
+        return _convert(data, returns)
+    except msgspec.ValidationError as error:
+        raise InvalidResult(f"{name}: the server's result: {error}") from None
 
 
 def _from_text(name: str, text: str, returns: type[T]) -> T:
