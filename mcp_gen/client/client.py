@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Coroutine, Mapping, Sequence
+from collections.abc import Callable, Coroutine, Mapping, Sequence
 from types import ModuleType, TracebackType
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -15,6 +15,7 @@ from mcp_gen.client.callbacks.callbacks import (
     SamplingHandler,
     UrlHandler,
 )
+from mcp_gen.client.callbacks.custom_notifications import CustomNotifications, NotificationHandler
 from mcp_gen.client.callbacks.decorators import CallbackDecorators
 from mcp_gen.client.callbacks.violations import OnReport, ViolationReporter
 from mcp_gen.client.connecting.identity import ClientProfile
@@ -24,8 +25,10 @@ from mcp_gen.client.requests.settings import ClientSettings, Validation
 from mcp_gen.core.extensions.extensions import ExtensionArg
 from mcp_gen.core.revisions import select
 from mcp_gen.core.transport.protocols import Posts
-from mcp_gen.session.duplex.client import DEFAULT_MAX_VALUES, ClientConnection
+from mcp_gen.session.duplex.client import ClientConnection
+from mcp_gen.session.duplex.client_parts import DEFAULT_MAX_VALUES, ClientParts
 from mcp_gen.session.messages.middleware import Middleware, MiddlewareChain
+from mcp_gen.session.messages.notifications import UnknownHandler
 from mcp_wire import latest
 from mcp_wire.hooks import ClientHooks
 
@@ -39,7 +42,9 @@ if TYPE_CHECKING:
 __all__ = ["Client"]
 
 M = TypeVar("M", bound=Middleware)
+N = TypeVar("N")
 R = TypeVar("R", bound=OnReport)
+U = TypeVar("U", bound=UnknownHandler)
 
 
 class Client(CallbackDecorators):
@@ -149,9 +154,28 @@ class Client(CallbackDecorators):
         self.hooks = ClientHooks(self._hooks_changed)
         """Decorators that register hooks, such as `@client.hooks.outbound.before_call_tool`."""
         self._middleware = MiddlewareChain([], [], self._hooks_changed)
+        self._parts = ClientParts(self.hooks, self._middleware, max_values)
+        self._custom = CustomNotifications(self._parts, self._hooks_changed)
         self._links: list[ClientConnection] = []
         self._serving: list[asyncio.Task[None]] = []
         self._negotiated: NegotiationCache = {}
+
+    @property
+    def name(self) -> str:
+        """Name of the client, as servers see it."""
+        return self._info.name
+
+    def sessions(self) -> list[ClientSession]:
+        """Return the open sessions, in the order in which they were opened.
+
+        A session whose connection was lost is not among them until it has reconnected.
+        """
+        found: list[ClientSession] = [
+            connection.session
+            for connection in self._links
+            if connection.session is not None and not connection.is_lost
+        ]
+        return found
 
     async def __aenter__(self) -> Client:
         return self
@@ -236,6 +260,7 @@ class Client(CallbackDecorators):
         profile = ClientProfile(
             self._info,
             self._offer.copy(),
+            self,
             self._settings,
             self._reports,
             _results_at(result_revision),
@@ -280,10 +305,8 @@ class Client(CallbackDecorators):
             # Loaded only for HTTP.
             from mcp_gen.session.http_client.connection import HttpClientConnection
 
-            return HttpClientConnection(
-                transport, self.hooks, self._middleware, self._settings.max_values
-            )
-        return ClientConnection(transport, self.hooks, self._middleware, self._settings.max_values)
+            return HttpClientConnection(transport, self._parts)
+        return ClientConnection(transport, self._parts)
 
     def _run_in_background(self, work: Coroutine[Any, Any, None]) -> None:
         serving = [one for one in self._serving if not one.done()]
@@ -315,6 +338,46 @@ class Client(CallbackDecorators):
             The handler.
         """
         self._reports.handlers.append(handler)
+        return handler
+
+    # --- notifications beside the protocol ---
+
+    def notification(
+        self, name: str, *, params: type[N], revisions: Sequence[str] = mcp_wire.REVISIONS
+    ) -> Callable[[NotificationHandler[N]], NotificationHandler[N]]:
+        """Return a decorator that registers the handler of a notification beside the protocol.
+
+            @client.notification("acme/moved", params=Moved)
+            async def moved(session: ClientSession, params: Moved) -> None: ...
+
+        Servers of this library send it with `ctx.client.notify("acme/moved", {...})`.
+
+        Args:
+            name: Method name.
+            params: Type of the params that msgspec can decode from a JSON object: a dataclass, a
+                Struct or a TypedDict.
+            revisions: Protocol revisions at which the notification is received.
+
+        Raises:
+            UsageError: A method name of the protocol, a name that is taken, or a type that cannot
+                be decoded.
+        """
+        return self._custom.notification(name, params, revisions)
+
+    def on_unknown_notification(self, handler: U) -> U:
+        """Register a handler of all notifications that nothing else knows; use it as a decorator.
+
+        It is called as `handler(session, method, params)`, sync or async, for each notification
+        that neither the negotiated revision nor an extension nor `notification` names. `params` is
+        plain JSON, None without any. Without a handler such a notification is ignored.
+
+        Args:
+            handler: Called with each notification.
+
+        Returns:
+            The handler.
+        """
+        self._parts.unknown.append(handler)
         return handler
 
     # --- middleware ---

@@ -23,7 +23,7 @@ from mcp_gen.values.reading import read_value
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
-__all__ = ["value_of_content", "value_of_data", "wraps"]
+__all__ = ["is_wrapped", "value_of_content", "value_of_data", "wraps"]
 
 _WRAPPED = "result"
 """Key under which servers wrap data that is not an object."""
@@ -157,11 +157,13 @@ def _is_text(kind: Any) -> bool:
     return kind is str or (meant is not None and _is_text(meant))
 
 
+def is_wrapped(data: Any) -> bool:
+    """Return True for an object with the key `result` alone: it may be what wraps a value."""
+    return data.__class__ is dict and data.keys() == {_WRAPPED}
+
+
 def _unwrapped(data: Any) -> list[Any]:
-    """Return the value under the only key `result` of an object; empty if it is none."""
-    if data.__class__ is dict and data.keys() == {_WRAPPED}:
-        return [data[_WRAPPED]]
-    return []
+    return [data[_WRAPPED]] if is_wrapped(data) else []
 
 
 def wraps(schema: Any) -> bool:

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from mcp_gen.client.requests.settings import ClientSettings
     from mcp_gen.client.session.incoming import SessionRelays
     from mcp_gen.client.session.recovery import SessionControl
+    from mcp_gen.client.session.session import ClientView
     from mcp_gen.session.duplex.client import ClientConnection
     from mcp_wire import latest
     from mcp_wire.profile import Profile
@@ -32,6 +33,7 @@ class ClientProfile:
         self,
         info: latest.Implementation,
         callbacks: ClientCallbacks,
+        client: ClientView,
         settings: ClientSettings,
         reporter: ViolationReporter,
         results_at: str = mcp_wire.LATEST,
@@ -41,6 +43,7 @@ class ClientProfile:
         self._reporter = reporter
         self._results_at = results_at
         self._options = SessionOptions(
+            client=client,
             settings=settings,
             extensions=callbacks.extensions,
             declares_tasks=callbacks.has_tasks,

@@ -149,7 +149,7 @@ class ClientRequestSender(RequestSender):
                         method, params, timeout_s=timeout_s, progress=progress
                     )
             except McpError as error:
-                if "task_id" in method.params.__struct_fields__:
+                if "task_id" in getattr(method.params, "__struct_fields__", ()):
                     raise  # the outcome of a task is final: a retry cannot change it
                 await self.complete_url_elicitation(error)
                 continue

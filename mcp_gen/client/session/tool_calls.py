@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING, Any, TypedDict, TypeVar, Unpack, cast, overloa
 from msgspec import UNSET
 
 from mcp_gen.client.requests.argument_values import as_tool_arguments
+from mcp_gen.client.session.custom_calls import CustomCalls
 from mcp_gen.core.errors import McpError, SessionLost, TaskGone
-from mcp_gen.session.messages.sender import RevisionAdapter, is_plain
+from mcp_gen.session.messages.sender import is_plain
 from mcp_wire.peer_calls import ServerCaller
 
 if TYPE_CHECKING:
@@ -22,7 +23,6 @@ if TYPE_CHECKING:
     from mcp_gen.client.tasks.tasks import TaskCalls
     from mcp_gen.client.tasks.tool_task import ToolTask
     from mcp_gen.client.tools.typed_results import TypedResults
-    from mcp_gen.session.duplex.client import ClientConnection
     from mcp_wire import common, latest
     from mcp_wire.peer_calls import OnProgress
 
@@ -44,10 +44,9 @@ class CallOptions(TypedDict, total=False):
     """Repeat the call after a lost connection if the tool declares itself idempotent."""
 
 
-class ToolCalls(RevisionAdapter, ServerCaller):
-    """Mixin of `ClientSession` that calls tools."""
+class ToolCalls(CustomCalls, ServerCaller):
+    """Base of `ClientSession` that calls tools."""
 
-    _connection: ClientConnection
     _typed_results: TypedResults
     _tasks: TaskCalls
 

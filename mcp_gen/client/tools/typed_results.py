@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from mcp_gen.client.tools.output_schema import OutputSchema
     from mcp_wire import common
 
-__all__ = ["TypedResults"]
+__all__ = ["TypedResults", "read_as"]
 
 T = TypeVar("T")
 
@@ -79,14 +79,21 @@ class TypedResults:
         if result.is_error:
             raise ToolError(text_of(result) or f"{name}: the tool failed and does not say how")
         # Loaded with the first typed result: it imports every type that JSON carries.
-        from mcp_gen.values.tool_results import value_of_content, value_of_data, wraps
+        from mcp_gen.values.tool_results import (
+            is_wrapped,
+            value_of_content,
+            value_of_data,
+            wraps,
+        )
 
         data: Any = getattr(result, "structured_content", UNSET)
         if data is None and self._session.profile.structured_content != "any":
             data = UNSET  # null is data only at revisions that allow any JSON
         if await self._has_valid_data(name, data):
-            # Where data is an object, other values are in one: the schema tells it from a result.
-            schema = getattr(await self.tool(name), "output_schema", None)
+            schema = None
+            if is_wrapped(data):
+                # Where data must be an object, other values are in one: the schema tells.
+                schema = getattr(await self.tool(name), "output_schema", None)
             return value_of_data(name, data, returns, unwrap=wraps(schema))
         return value_of_content(name, texts_of(result), returns, is_empty=not result.content)
 
@@ -126,3 +133,24 @@ class TypedResults:
                 f"{name}: the result was not checked by the server's output schema: {error}"
             ) from None
         return True
+
+
+def read_as(name: str, data: Any, returns: Any) -> Any:
+    """Return the result of a custom request, a JSON object, as a type.
+
+    Args:
+        name: Name of the method.
+        data: The JSON object.
+        returns: The type.
+
+    Raises:
+        InvalidResult: The object does not fit the type; the message ends in the path.
+        UsageError: Nothing reads the type.
+    """
+    # Loaded with the first typed result: it imports every type that JSON carries.
+    from mcp_gen.values.reading import read_value
+
+    try:
+        return read_value(data, returns, f"returns={returns!r}")
+    except msgspec.ValidationError as error:
+        raise InvalidResult(f"{name}: the server's result: {error}") from None

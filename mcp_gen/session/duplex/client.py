@@ -47,15 +47,14 @@ if TYPE_CHECKING:
     from mcp_gen.core.extensions.extensions import Extensions
     from mcp_gen.core.protocol_state import Batch, Event, NotificationReceived, RequestReceived
     from mcp_gen.core.transport.protocols import Duplex
+    from mcp_gen.session.duplex.client_parts import ClientParts
     from mcp_gen.session.messages.channel import Channel
-    from mcp_gen.session.messages.middleware import MiddlewareChain
     from mcp_gen.session.messages.notifications import Act
-    from mcp_wire.hooks import ClientHooks
     from mcp_wire.method import Method
     from mcp_wire.peer_calls import OnProgress
     from mcp_wire.profile import Profile
 
-__all__ = ["DEFAULT_MAX_VALUES", "ClientConnection"]
+__all__ = ["ClientConnection"]
 
 P = TypeVar("P")
 R = TypeVar("R")
@@ -78,6 +77,7 @@ _log = logging.getLogger("mcp_gen.client")
 
 DEFAULT_MAX_VALUES = 100_000
 """Default of the most keys and items of one result of a server."""
+
 MAX_UNASKED_VALUES = 20_000
 """The most keys and items of a notification or request of a server.
 
@@ -90,9 +90,7 @@ class ClientConnection(DuplexConnection):
 
     Args:
         transport: Transport of the connection; not started yet.
-        hooks: Hooks of the client.
-        middleware: Middleware of the client.
-        max_values: The most keys and items of one result of the server.
+        parts: Parts that it shares with the other connections of the client.
     """
 
     _log = _log
@@ -100,20 +98,18 @@ class ClientConnection(DuplexConnection):
     tells_calls_apart = False
     """True if a server request comes in the context of the client request that it belongs to."""
 
-    def __init__(
-        self,
-        transport: Duplex,
-        hooks: ClientHooks,
-        middleware: MiddlewareChain,
-        max_values: int = DEFAULT_MAX_VALUES,
-    ) -> None:
+    def __init__(self, transport: Duplex, parts: ClientParts) -> None:
+        hooks, max_values = parts.hooks, parts.max_values
         self._rows: dict[str, Callable[[Profile], Method[Any, None] | None]] = {}
-        """Method rows of extensions: their notifications, and protocol ones that they change."""
-        notices = NotificationReceiver(hooks, _log, middleware.incoming, self._rows)
+        """Method rows of extensions, with protocol ones that they change, and custom ones."""
+        notices = NotificationReceiver(
+            hooks, _log, parts.middleware.incoming, self._rows, unknown=parts.unknown
+        )
         unasked = min(max_values, MAX_UNASKED_VALUES)
         super().__init__(transport, notices, hooks.outbound, unasked, max_values)
         self.hooks = hooks
-        self.middleware = middleware
+        self.middleware = parts.middleware
+        self._parts = parts
         hooks.accept, hooks.outbound.accept = check_result, restate_result
         self._make_routes: Callable[[], Mapping[str, Route[Any]]] = dict
         self._routes: Mapping[str, Route[Any]] | None = None
@@ -133,7 +129,8 @@ class ClientConnection(DuplexConnection):
         self.extensions: Extensions | None = None
         """Extensions of the client, once a revision is negotiated."""
         self._acts: tuple[Act, ...] = ()
-        self._closed = False
+        self._closed = self._closed_here = False
+        self._end: asyncio.Event | None = None
         self._keep_alive_task: asyncio.Task[None] | None = None
 
     @property
@@ -168,6 +165,7 @@ class ClientConnection(DuplexConnection):
         self.extensions = extensions
         rows: Mapping[str, Method[Any, Any]] = extensions.rows(profile) if extensions else {}
         self._rows.clear()
+        self._rows.update(self._parts.notifications)
         self._rows.update({name: _always(row) for name, row in rows.items()})
         self._connection.profile = profile
         self._make_routes = routes
@@ -196,8 +194,10 @@ class ClientConnection(DuplexConnection):
         """Send messages at this revision until one is negotiated."""
 
     def changed(self) -> None:
-        """Drop the cached routes after hooks or middleware were added."""
+        """Drop the cached routes after hooks, middleware or notifications were added."""
         self._routes = None
+        for name, row in self._parts.notifications.items():
+            self._rows.setdefault(name, row)
 
     @property
     def routes(self) -> Mapping[str, Route[Any]]:
@@ -226,6 +226,8 @@ class ClientConnection(DuplexConnection):
     async def aclose(self) -> None:
         """Close the transport; open requests fail with SessionLost."""
         self._closed = True
+        if self._lost is None:
+            self._closed_here = True
         self._disconnect(SessionLost("the session was closed"))
         if self._keep_alive_task is not None:
             self._keep_alive_task.cancel()
@@ -342,8 +344,18 @@ class ClientConnection(DuplexConnection):
     def _disconnect(self, lost: SessionLost) -> None:
         first = self._lost is None
         super()._disconnect(lost)
+        if first and self._end is not None:
+            self._end.set()
         if first and self.on_disconnect is not None:
             self.on_disconnect(self.lost_error())
+
+    async def wait_lost(self) -> SessionLost | None:
+        """Wait until the connection has ended; return why, or None if this side closed it."""
+        if self._lost is None:
+            if self._end is None:
+                self._end = asyncio.Event()
+            await self._end.wait()
+        return None if self._closed_here else self.lost_error()
 
     def _on_notification(self, event: NotificationReceived) -> None:
         profile = self.profile
@@ -355,6 +367,8 @@ class ClientConnection(DuplexConnection):
         self._notifications.receive(event, profile, self._hook_context, *self._acts)
 
     def _check_conformance(self, name: str, params: Raw, profile: Profile) -> None:
+        if name in self._parts.notifications:
+            return
         row = self._rows.get(name)
         method = profile.methods.get(name) if row is None else row(profile)
         if method is None or not method.from_server:

@@ -317,6 +317,10 @@ class DuplexConnection(ABC):
 
     def _with_progress_token(self, params: Any, id: RequestId) -> Any:
         key = self.profile.progress_token_key if self.profile else ""
+        if params.__class__ is dict:  # a custom request
+            custom: dict[str, Any] = params
+            meta: dict[str, Any] = custom.get("_meta") or {}
+            return {**custom, "_meta": {**meta, key: id}}
         return msgspec.structs.replace(params, meta={**(params.meta or {}), key: id})
 
     async def _send_cancelled(

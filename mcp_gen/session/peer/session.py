@@ -6,7 +6,7 @@ import asyncio
 from abc import ABC, abstractmethod
 from functools import cached_property
 from importlib import import_module
-from typing import TYPE_CHECKING, Any, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar, overload
 
 from msgspec import Struct
 
@@ -15,6 +15,7 @@ from mcp_gen.core.errors import UsageError
 from mcp_gen.core.extensions.extensions import CLIENT, Extensions, declared, owner_of
 from mcp_gen.core.loose_json import read_as
 from mcp_gen.core.peer_limits import text_bytes
+from mcp_gen.session.messages.custom_methods import as_params, check_name, notification_row
 from mcp_gen.session.messages.outbound import Outbound
 from mcp_gen.session.messages.sender import RequestSender, RevisionAdapter, SendingLayer
 from mcp_gen.session.peer.log_levels import as_json, at_most, is_enabled, level_name
@@ -404,19 +405,35 @@ class SessionClient(RevisionAdapter, ClientCaller):
         self._capabilities = capabilities
         self._extensions = Extensions() if extensions is None else extensions
 
-    async def notify(self, method: Method[P, None], params: P) -> None:
-        """Send a notification of an extension.
+    @overload
+    async def notify(self, method: Method[P, None], params: P) -> None: ...
 
-        `ToClient(ctx.client)` of the extension's package offers typed calls.
-        Nothing is sent to a client that has not declared the extension.
+    @overload
+    async def notify(self, method: str, params: Any = None) -> None: ...
+
+    async def notify(self, method: Any, params: Any = None) -> None:
+        """Send a notification beside the protocol: a custom one by its name, or an extension's.
+
+            await ctx.client.notify("acme/moved", {"to": "Oslo"})
+
+        `ToClient(ctx.client)` of the extension's package offers typed calls. A notification of an
+        extension is not sent to a client that has not declared it. Clients that do not know a
+        custom notification ignore it.
 
         Args:
-            method: Method row of the notification.
-            params: Params of the notification.
+            method: Name of the custom notification, or method row of the extension's.
+            params: Params of the notification: for a custom one a mapping or a value that msgspec
+                encodes as a JSON object, None for none.
 
         Raises:
-            UsageError: the server offers no extension with this notification.
+            UsageError: the server offers no extension with this notification, a custom one has a
+                name of the protocol, or its params are no JSON object.
         """
+        if isinstance(method, str):
+            check_name(method)
+            row = notification_row(method, dict, "server_to_client")
+            await self._sender.notify(row, as_params(method, params))
+            return
         extension = owner_of(self._extensions, method)
         if declared(extension, self._capabilities, self.profile, CLIENT) is not None:
             await self._sender.notify(method, params)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import msgspec
@@ -14,8 +14,9 @@ from mcp_wire.method import Method, Route
 
 if TYPE_CHECKING:
     from mcp_wire.hook_machinery import HookSet
+    from mcp_wire.method import Direction
 
-__all__ = ["check_name", "notification_row", "request_row", "route"]
+__all__ = ["as_params", "check_name", "notification_row", "request_row", "route"]
 
 C = TypeVar("C")
 P = TypeVar("P")
@@ -54,20 +55,55 @@ def request_row(name: str, params: Any) -> Method[Any, Any]:
     return _row(name, params, results=(dict,), kind="request")
 
 
-def notification_row(name: str, params: Any) -> Method[Any, None]:
+def notification_row(
+    name: str, params: Any, direction: Direction = "client_to_server"
+) -> Method[Any, None]:
     """Return the method row of a custom notification.
 
     Args:
         name: Name of the method.
         params: Type of its params.
+        direction: Who sends it.
 
     Raises:
         UsageError: the type cannot be decoded from JSON, or forbids unknown fields.
     """
-    return _row(name, params, results=(), kind="notification")
+    return _row(name, params, results=(), kind="notification", direction=direction)
 
 
-def _row(name: str, params: Any, *, results: tuple[type[Any], ...], kind: Any) -> Method[Any, Any]:
+def as_params(name: str, params: Any) -> dict[str, Any]:
+    """Return the params of a custom message as a new JSON object.
+
+    Args:
+        name: Name of the method.
+        params: A mapping, or a value that msgspec encodes as an object; None for no params.
+
+    Raises:
+        UsageError: the params are no JSON object.
+    """
+    if params is None:
+        return {}
+    given: Any = params
+    try:
+        # msgspec encodes no mappings but dicts.
+        plain: Any = msgspec.to_builtins({**given} if isinstance(given, Mapping) else given)
+    except TypeError as error:
+        raise UsageError(f"{name}: params: {error}") from None
+    if plain.__class__ is not dict:
+        kind = type(params).__name__
+        raise UsageError(f"{name}: expected params that are a JSON object, got {kind}")
+    whole: dict[str, Any] = plain
+    return whole
+
+
+def _row(
+    name: str,
+    params: Any,
+    *,
+    results: tuple[type[Any], ...],
+    kind: Any,
+    direction: Direction = "client_to_server",
+) -> Method[Any, Any]:
     try:
         decoder(params)
     except TypeError as error:
@@ -81,10 +117,11 @@ def _row(name: str, params: Any, *, results: tuple[type[Any], ...], kind: Any) -
     return Method(
         name,
         kind=kind,
-        direction="client_to_server",
+        direction=direction,
         params=params,
         params_required=False,
         results=results,
+        result=results[0] if results else None,
     )
 
 
