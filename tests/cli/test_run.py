@@ -17,6 +17,7 @@ from typing import Any
 
 import pytest
 
+import mcp_wire
 from mcp_gen import Server
 from mcp_gen.client.connecting.python_code import load
 from mcp_gen.client.connecting.target_text import parse_code
@@ -309,8 +310,10 @@ def ends(process: Child) -> None:
 
 def test_a_server_runs_over_http_and_says_where(write: Write) -> None:
     with started(mcp_gen("run", write("one.py", ONE), "--http", "--port", "0")) as process:
-        process.says("/mcp\n")
-        said = re.fullmatch(r"one: http://127\.0\.0\.1:(\d+)/mcp\n", process.stderr)
+        process.says(")\n")
+        dates = ", ".join(mcp_wire.REVISIONS)
+        line = rf"one: http://127\.0\.0\.1:(\d+)/mcp \({dates}\)\n"
+        said = re.fullmatch(line, process.stderr)
         assert said
         assert asked(int(said[1])) == "red"
         ends(process)

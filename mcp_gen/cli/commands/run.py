@@ -74,29 +74,26 @@ def run(
         if not http:
             server.run("stdio")
             return
-        _run_http(target, server, host or "127.0.0.1", 8000 if port is None else port, reload)
+        at = host or "127.0.0.1", 8000 if port is None else port
+        if reload:
+            _run_reloaded(target, server, *at)
+        else:
+            server.run("http", host=at[0], port=at[1])
     except McpGenError as error:
         fail("run", error)
 
 
-def _run_http(target: str, server: LoadedServer, host: str, port: int, reload: bool) -> None:
+def _run_reloaded(target: str, server: LoadedServer, host: str, port: int) -> None:
     # Imported here so that `mcp-gen --help` stays fast.
-    from mcp_gen.server.serving.http import run_http, url_at
+    from mcp_gen.cli.reloading import serve_reloaded
+    from mcp_gen.client.connecting.target_text import parse_code
+    from mcp_gen.server.serving.http import url_at
+    from mcp_gen.server.serving.process import start_line
 
-    def announce(url: str) -> None:
-        name = getattr(server, "name", "a server for each connection")
-        print(f"{name}: {url}", file=sys.stderr)
-
-    if reload:
-        # Imported here so that `mcp-gen --help` stays fast.
-        from mcp_gen.cli.reloading import serve_reloaded
-        from mcp_gen.client.connecting.target_text import parse_code
-
-        announce(url_at(host, port, "/mcp"))
-        os.environ[TARGET] = target
-        serve_reloaded(f"{__name__}:{reloaded_app.__name__}", parse_code(target).folder, host, port)
-    else:
-        run_http(server.asgi(), host, port, listening=announce)
+    print(start_line(server.asgi().kernel, url_at(host, port, "/mcp")), file=sys.stderr)
+    os.environ[TARGET] = target
+    folder = parse_code(target).folder
+    serve_reloaded(f"{__name__}:{reloaded_app.__name__}", folder, host, port)
 
 
 def reloaded_app() -> Any:
