@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from mcp_gen.session.http_server.exchange import SessionServers
     from mcp_gen.transports.http_server.app import Scope
 
-__all__ = ["HttpOptions", "asgi_app", "run_http", "serve_http", "url_at"]
+__all__ = ["HttpOptions", "asgi_app", "bound_sockets", "run_http", "serve_http", "url_at"]
 
 Serve: TypeAlias = "Callable[[Duplex], Coroutine[Any, Any, None]]"
 
