@@ -9,7 +9,20 @@ from tests.wire.test_imports import imported_by, revisions_in
 
 
 @pytest.mark.parametrize(
-    "command", ["demo", "diff", "types", "methods", "run", "tools", "call", "read", "prompt"]
+    "command",
+    [
+        "call",
+        "demo",
+        "diff",
+        "init",
+        "inspect",
+        "methods",
+        "prompt",
+        "read",
+        "run",
+        "tools",
+        "types",
+    ],
 )
 def test_a_command_is_listed_by_the_help(command: str) -> None:
     assert f" {command} " in run("--help").stdout

@@ -18,7 +18,7 @@ from mcp_gen.cli.console.server_options import (
     Timeout,
 )
 
-__all__ = ["signature", "tools"]
+__all__ = ["brief", "signature", "tools"]
 
 
 def tools(
@@ -62,7 +62,11 @@ def tools(
 
 def signature(tool: Any) -> str:
     """Return the arguments of a tool in short: `count: integer, sides?: 4 | 6`."""
-    schema: dict[str, Any] = tool.input_schema
+    return brief(tool.input_schema)
+
+
+def brief(schema: dict[str, Any]) -> str:
+    """Return the properties of an object's schema in short, `?` after optional ones."""
     required: list[str] = schema.get("required") or []
     properties: dict[str, Any] = schema.get("properties") or {}
     return strip_control(
