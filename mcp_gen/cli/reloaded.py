@@ -12,6 +12,7 @@ from mcp_gen.client.connecting.python_code import load
 from mcp_gen.core.envelope import error_object, failure
 from mcp_gen.core.errors import InvalidRequest, McpError, McpGenError
 from mcp_gen.core.transport.protocols import Answer
+from mcp_gen.server.serving.blocking_watch import BlockingWatch
 from mcp_gen.server.serving.process import start_line
 from mcp_gen.transports.http_server.app import AsgiApp
 
@@ -46,7 +47,9 @@ class ReloadedApp:
         self._url = url
         try:
             with redirect_stdout(sys.stderr):
-                self._app: AsgiApp = load(target).asgi()
+                server = load(target)
+            server.add_middleware(BlockingWatch())
+            self._app: AsgiApp = server.asgi()
         except McpGenError as error:
             self._app = _failed_app(str(error))
 

@@ -35,6 +35,10 @@ def run(
     reload: Annotated[
         bool, typer.Option("--reload", help="With --http: start anew when a Python file changes.")
     ] = False,
+    dev: Annotated[
+        bool,
+        typer.Option("--dev", help="Warn of calls that block the event loop; part of --reload."),
+    ] = False,
     workers: Annotated[
         int, typer.Option(hidden=True, help="More than one is refused with what to do instead.")
     ] = 1,
@@ -47,11 +51,15 @@ def run(
     holds them. It needs --http: over stdio a client would lose its session without notice. Code
     that cannot be run is told at once, to clients too, and the next save is tried.
 
+    `--dev` warns, once for each, of async tools, prompts and resources that block the event loop
+    for more than 100 ms.
+
     **Examples**
 
     * `mcp-gen run server.py` runs the only server in a file
     * `mcp-gen run inventory.main:server --http --port 9000` runs one of a module over HTTP
     * `mcp-gen run server.py --http --reload` restarts it whenever its code changes
+    * `mcp-gen run server.py --dev` warns on stderr of what blocks it
     """
     if not http and (host is not None or port is not None or reload):
         option = "--reload" if reload else "--port" if host is None else "--host"
@@ -69,6 +77,11 @@ def run(
         # Over stdio, what the code prints would be no message.
         with redirect_stdout(sys.stderr):
             server = load(target)
+        if dev:
+            # Imported here: only development needs it.
+            from mcp_gen.server.serving.blocking_watch import BlockingWatch
+
+            server.add_middleware(BlockingWatch())
         if http:
             server.run("http", host=at[0], port=at[1])
         else:

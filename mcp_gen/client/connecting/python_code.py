@@ -42,6 +42,10 @@ class LoadedServer(Protocol):
         """Return the ASGI app."""
         ...
 
+    def add_middleware(self, middleware: Any) -> None:
+        """Add a middleware around every message from clients."""
+        ...
+
 
 def load(target: str | CodeTarget) -> LoadedServer:
     """Import the code of a target and return its server.

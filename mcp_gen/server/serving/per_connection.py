@@ -11,6 +11,7 @@ from mcp_gen.core.code_loading import stop_import
 from mcp_gen.core.errors import UsageError
 from mcp_gen.server.serving.process import Serving, run_process, serve_process
 from mcp_gen.server.serving.sockets import SocketServer
+from mcp_gen.session.messages.middleware import validate_middleware
 
 if TYPE_CHECKING:
     import asyncio
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
     from mcp_gen.server.serving.servable import Servable
     from mcp_gen.session.duplex.server import ServerConnection
     from mcp_gen.session.kernel.kernel import Kernel
+    from mcp_gen.session.messages.middleware import Middleware
     from mcp_gen.transports.http_server.app import AsgiApp
     from mcp_gen.transports.http_server.connection_limits import ConnectionLimits
 
@@ -45,6 +47,7 @@ class PerConnection(Generic[S]):
         self._factory = factory
         self._kind = kind
         self._runner_of = runner_of
+        self._middleware: list[Middleware] = []
         self._sockets = SocketServer(self.connect)
 
     def make(self) -> S:
@@ -59,7 +62,23 @@ class PerConnection(Generic[S]):
                 f"Server.per_connection: expected a Server, and the factory gave {made!r}"
             )
         server: S = made
+        self._prepare(server)
         return server
+
+    def _prepare(self, server: Any) -> None:
+        for one in self._middleware:
+            server.add_middleware(one)
+
+    def add_middleware(self, middleware: Middleware) -> None:
+        """Add a middleware around every message from clients, to every server made from now on.
+
+        Args:
+            middleware: See `Server.middleware`.
+
+        Raises:
+            UsageError: the function is not async, or takes other arguments.
+        """
+        self._middleware.append(validate_middleware(middleware))
 
     def make_runner(self) -> Servable:
         """Return the runner of the server of a new connection.
