@@ -110,4 +110,6 @@ def test_a_server_that_has_nothing_has_no_sections(option: list[str]) -> None:
 
 def test_two_formats_are_refused() -> None:
     said = complaint("inspect", "shelf", "--json", "--markdown")
-    assert said == "mcp-gen inspect: --json and --markdown are two formats: give one"
+    assert said == (
+        "mcp-gen inspect: --json and --markdown are two ways to print; give one of them"
+    )

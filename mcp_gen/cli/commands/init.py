@@ -9,7 +9,7 @@ from typing import Annotated
 
 import typer
 
-from mcp_gen.cli.console.output import fail
+from mcp_gen.cli.console.output import fail, print_json
 from mcp_gen.core.errors import UsageError
 
 __all__ = ["init"]
@@ -124,6 +124,7 @@ def init(
     name: Annotated[
         str, typer.Argument(help="Name of the server, and of the new folder it is written to.")
     ],
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON for scripts.")] = False,
 ) -> None:
     """Write a new project: a server, a test, pyproject.toml and a README.
 
@@ -139,6 +140,9 @@ def init(
         folder = _write(name)
     except UsageError as error:
         fail("init", error)
+    if as_json:
+        print_json({"folder": str(folder), "files": list(FILES)})
+        return
     print(f"{folder}: {', '.join(FILES)}")
     print(f"next: `cd {folder}`, `mcp-gen inspect server.py`, `python -m pytest`")
 

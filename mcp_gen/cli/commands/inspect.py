@@ -79,7 +79,7 @@ def inspect(
     * `mcp-gen inspect server.py --markdown > SERVER.md` writes a page about it
     """
     if markdown and as_json:
-        fail("inspect", "--json and --markdown are two formats: give one")
+        fail("inspect", "--json and --markdown are two ways to print; give one of them")
     command = ServerCommand.of(
         "inspect",
         server,

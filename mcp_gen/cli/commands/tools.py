@@ -37,6 +37,9 @@ def tools(
 
     **Examples**
 
+    * `mcp-gen tools server.py` lists the tools of the server in a Python file
+    * `mcp-gen tools package.module:server` lists those of a module's
+    * `mcp-gen tools unix:/run/server.sock` lists those of a server that listens on a socket
     * `mcp-gen tools https://example.org/mcp` lists the tools of a remote server
     * `mcp-gen tools "uvx mcp-server-time" --revision 2024-11-05` starts a command, pins a revision
     * `mcp-gen tools files --config servers.json --json` prints the schemas of one in a file
