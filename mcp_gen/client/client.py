@@ -245,6 +245,9 @@ class Client(CallbackDecorators):
             McpError: The server returned an error.
             RequestTimeout: The server did not answer in time.
             SessionLost: The server disconnected.
+            LifespanError: The lifespan of a server in this process did not start.
+            Exception: What else keeps a server in this process from starting, as it is raised
+                there: by the factory of `Server.per_connection`, for instance.
         """
         if revision is not None:
             select([revision])
@@ -308,9 +311,10 @@ class Client(CallbackDecorators):
             return HttpClientConnection(transport, self._parts)
         return ClientConnection(transport, self._parts)
 
-    def _run_in_background(self, work: Coroutine[Any, Any, None]) -> None:
-        serving = [one for one in self._serving if not one.done()]
-        self._serving = [*serving, asyncio.get_running_loop().create_task(work)]
+    def _run_in_background(self, work: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
+        task = asyncio.get_running_loop().create_task(work)
+        self._serving = [*(one for one in self._serving if not one.done()), task]
+        return task
 
     async def _drop_connection(self, connection: ClientConnection) -> None:
         if connection in self._links:

@@ -35,6 +35,7 @@ from mcp_gen.server.resources.registry import ResourceRegistry
 from mcp_gen.server.serving.lifespan import Lifespan
 from mcp_gen.server.serving.parts import ServerParts
 from mcp_gen.server.serving.per_connection import PerConnection
+from mcp_gen.server.serving.process import Serving, run_process, serve_process
 from mcp_gen.server.serving.runner import ServerRunner
 from mcp_gen.server.tools.registry import ToolRegistry
 from mcp_gen.session.kernel.kernel import Kernel
@@ -310,6 +311,7 @@ class Server(ToolsApi, ResourcesApi, CompletionsApi, ListsApi, Generic[App]):
         host: str = "127.0.0.1",
         port: int = 8000,
         connection_limits: ConnectionLimits | None = None,
+        announce: bool = True,
         **options: Any,
     ) -> None:
         """Serve in this process until the client disconnects or the process is told to stop.
@@ -322,19 +324,68 @@ class Server(ToolsApi, ResourcesApi, CompletionsApi, ListsApi, Generic[App]):
         Args:
             transport: `"stdio"` for one client on stdin and stdout, `"http"` for Streamable HTTP.
             host: Address to listen on, for HTTP.
-            port: Port to listen on, for HTTP. Port 0 takes a free one; the logger
-                `mcp_gen.server` reports the URL at level INFO.
+            port: Port to listen on, for HTTP. Port 0 takes a free one, which the start line and
+                the logger `mcp_gen.server`, at level INFO, report.
             connection_limits: Limits on the bytes and the time of request headers and on open
                 connections, for HTTP; None for the defaults.
+            announce: True prints one line on stderr: name, address and protocol versions
+                (revisions); over stdio only if stdin is a terminal.
             options: Options of `asgi`, for HTTP: `path` and so on.
 
         Raises:
             LifespanError: the lifespan of the server did not start, or failed at its end.
-            UsageError: an unknown transport.
+            UsageError: an unknown transport, a port that is in use, or an event loop that runs in
+                this thread: there, use `run_async`.
         """
         stop_import(self)
+        run_process(self._serving(transport, host, port, connection_limits, announce, options))
+
+    async def run_async(
+        self,
+        transport: Literal["stdio", "http"] = "stdio",
+        *,
+        host: str = "127.0.0.1",
+        port: int = 8000,
+        connection_limits: ConnectionLimits | None = None,
+        announce: bool = True,
+        **options: Any,
+    ) -> None:
+        """Serve in the running event loop, as `run` does in one of its own.
+
+        It ends when the client disconnects, when the process is told to stop, or when it is
+        cancelled; requests in progress get the same time to finish. Signals are handled in the
+        main thread alone.
+
+        Args:
+            transport: `"stdio"` for one client on stdin and stdout, `"http"` for Streamable HTTP.
+            host: Address to listen on, for HTTP.
+            port: Port to listen on, for HTTP; 0 takes a free one.
+            connection_limits: Limits on the bytes and the time of request headers and on open
+                connections, for HTTP; None for the defaults.
+            announce: True prints the start line; see `run`.
+            options: Options of `asgi`, for HTTP: `path` and so on.
+
+        Raises:
+            LifespanError: the lifespan of the server did not start, or failed at its end.
+            UsageError: an unknown transport, or a port that is in use.
+        """
+        stop_import(self)
+        await serve_process(
+            self._serving(transport, host, port, connection_limits, announce, options)
+        )
+
+    def _serving(
+        self,
+        transport: Literal["stdio", "http"],
+        host: str,
+        port: int,
+        limits: ConnectionLimits | None,
+        announce: bool,
+        options: dict[str, Any],
+    ) -> Serving:
         make_app = partial(self.asgi, **options)
-        self.runtime.runner.run(transport, host, port, make_app, connection_limits)
+        runner = self.runtime.runner
+        return Serving(transport, host, port, limits, announce, lambda: runner, make_app)
 
     async def serve(self, transport: Duplex) -> None:
         """Serve one client over a transport until it disconnects.

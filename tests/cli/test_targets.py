@@ -103,3 +103,14 @@ def test_run_says_that_it_runs_code() -> None:
 def test_a_server_of_a_file_that_is_misspelled_is_suggested() -> None:
     said = complaint("tools", "mime", "--config", "servers.json")
     assert said.endswith("servers.json has no server 'mime'; did you mean mine? there are mine")
+
+
+def test_a_server_that_does_not_start_is_said_in_one_line(here: Path) -> None:
+    (here / "fails.py").write_text(
+        "from mcp_gen import Server\n"
+        "def make():\n    raise KeyError('TOKEN')\n"
+        "server = Server.per_connection(make)\n"
+    )
+    ran = run("tools", "fails.py")
+    said = "mcp-gen tools: fails.py cannot be served: KeyError: 'TOKEN'\n"
+    assert (ran.exit_code, ran.stderr) == (3, said)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import json
 from typing import TYPE_CHECKING, Annotated, Any
 
 import msgspec
@@ -12,7 +11,7 @@ from rich.console import Console
 from rich.table import Table
 
 import mcp_wire
-from mcp_gen.cli.console.output import fail
+from mcp_gen.cli.console.output import fail, print_json
 from mcp_gen.core.errors import McpGenError
 
 if TYPE_CHECKING:
@@ -25,6 +24,7 @@ DEMO_EPILOG = f"""
 
 * `mcp-gen demo` talks to the quickstart server at every revision
 * `mcp-gen demo my_server.py` talks to yours; it needs a tool `add(a, b)`
+* `mcp-gen demo "node server.js"` talks to one that a command starts
 * `mcp-gen demo --revision {mcp_wire.REVISIONS[0]} --json` prints one revision for a script
 """
 
@@ -51,7 +51,7 @@ def demo(
     except McpGenError as error:
         fail("demo", error)
     if as_json:
-        print(json.dumps([_plain(row) for row in rows], indent=2))
+        print_json([_plain(row) for row in rows])
     else:
         _print_rows(rows)
     raise typer.Exit(0 if all(row.good for row in rows) else 1)

@@ -242,6 +242,11 @@ def ask_server(
     except McpGenError as error:
         code, step = _next_step(error, options)
         fail(command, f"{error}{step and '; '}{step}", code)
+    except Exception as error:
+        # What a server of this process raises before it serves, as its factory.
+        if options.config.target is None:
+            raise
+        fail(command, f"{options.again} cannot be served: {type(error).__name__}: {error}", 3)
 
 
 async def _with_session(

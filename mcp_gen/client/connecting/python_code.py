@@ -23,7 +23,7 @@ from mcp_gen.core.errors import UsageError
 if TYPE_CHECKING:
     from mcp_gen.core.transport.protocols import Duplex
 
-__all__ = ["LoadedServer", "load"]
+__all__ = ["LoadedServer", "check_file", "load"]
 
 
 @runtime_checkable
@@ -40,6 +40,10 @@ class LoadedServer(Protocol):
 
     def asgi(self, path: str = "/mcp", **options: Any) -> Any:
         """Return the ASGI app."""
+        ...
+
+    def add_middleware(self, middleware: Any) -> None:
+        """Add a middleware around every message from clients."""
         ...
 
 
@@ -131,13 +135,7 @@ def _module(place: str) -> ModuleType:
         _import_from(Path.cwd())
         with _errors_in_one_sentence(place):
             return import_module(place)
-    path = Path(place).resolve()
-    if not path.is_file():
-        beside = [one.name for one in path.parent.glob("*.py")]
-        raise UsageError(
-            f"no such file: {place}; {nearest(path.name, beside)}"
-            "give a Python file, as in `server.py:server`"
-        )
+    path = check_file(place)
     # As when Python runs the file itself: modules beside it can be imported.
     _import_from(path.parent)
     name = path.stem if path.stem not in sys.modules else f"{path.stem}_to_run"
@@ -154,6 +152,22 @@ def _module(place: str) -> ModuleType:
             del sys.modules[name]
             raise
     return module
+
+
+def check_file(place: str) -> Path:
+    """Return the absolute path of a file of code.
+
+    Raises:
+        UsageError: there is no such file; the text has a similar name of the same folder.
+    """
+    path = Path(place).resolve()
+    if path.is_file():
+        return path
+    beside = [one.name for one in path.parent.glob("*.py")]
+    raise UsageError(
+        f"no such file: {place}; {nearest(path.name, beside)}"
+        "give a Python file, as in `server.py:server`"
+    )
 
 
 def _import_from(folder: Path) -> None:

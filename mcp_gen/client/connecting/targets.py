@@ -6,10 +6,11 @@ A server in this process is recognized by its `serve` method: clients do not imp
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Coroutine, Hashable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Protocol, TypeAlias, runtime_checkable
+from typing import TYPE_CHECKING, Any, TypeAlias
 
+from mcp_gen.client.connecting.in_process import ConnectableServer, InProcessTransport
 from mcp_gen.client.connecting.target_text import (
     CodeTarget,
     CommandLine,
@@ -23,20 +24,12 @@ from mcp_gen.client.connecting.target_text import (
 from mcp_gen.core.errors import UsageError
 
 if TYPE_CHECKING:
+    from mcp_gen.client.connecting.in_process import Background
     from mcp_gen.core.transport.protocols import Duplex, Posts
     from mcp_gen.transports.environment import Environment
     from mcp_gen.transports.http_client.endpoint import HeadersFrom
 
-__all__ = ["ConnectTarget", "ConnectableServer", "Target", "key_of", "resolve_target"]
-
-
-@runtime_checkable
-class ConnectableServer(Protocol):
-    """A server in this process."""
-
-    async def serve(self, transport: Duplex) -> None:
-        """Serve one client until it disconnects."""
-        ...
+__all__ = ["ConnectTarget", "Target", "key_of", "resolve_target"]
 
 
 Target: TypeAlias = (
@@ -50,8 +43,6 @@ A text is a URL, `file.py`, `file.py:name`, a module as in `package.module:name`
 
 Dial: TypeAlias = "Callable[[], Duplex | Posts]"
 """Creates a transport to the server."""
-Background: TypeAlias = Callable[[Coroutine[Any, Any, None]], object]
-"""Runs a coroutine in the background."""
 
 
 @dataclass(frozen=True)
@@ -193,12 +184,4 @@ def _over_socket_or_code(
 
 
 def _in_memory(server: ConnectableServer, background: Background) -> ConnectTarget:
-    def dial() -> Duplex:
-        # Loaded only for servers in this process.
-        from mcp_gen.transports.memory import memory_pair
-
-        ours, theirs = memory_pair()
-        background(server.serve(theirs))
-        return ours
-
-    return ConnectTarget(dial, restarts=True)
+    return ConnectTarget(lambda: InProcessTransport(server, background), restarts=True)
