@@ -102,7 +102,8 @@ class Server(ToolsApi, ResourcesApi, CompletionsApi, ListsApi):
         revisions: Protocol revisions that the server offers; the default is all of them.
         declare: Features to declare before they have an item. Every feature with an item is
             declared anyway. The default declares `logging`.
-        page_size: Most items per page of a list; None sends each list as one page.
+        page_size: Most items per page of a list; None sends each list as one page. A client
+            that does not ask for further pages sees the first one alone.
         cache_hints: Cache hints of all cacheable results; `cache_hints()` sets them per method.
             The default says that results are stale at once and private.
         experimental: Experimental capabilities by name, declared as given.
@@ -160,7 +161,7 @@ class Server(ToolsApi, ResourcesApi, CompletionsApi, ListsApi):
         instructions: str | None = None,
         revisions: Sequence[str] = mcp_wire.REVISIONS,
         declare: Collection[Feature] = _LOGGING,
-        page_size: int | None = None,
+        page_size: int | None = 1_000,
         cache_hints: CacheHints = CacheHints(),  # noqa: B008  # it is frozen
         experimental: Mapping[str, dict[str, Any]] | None = None,
         extensions: Iterable[ExtensionArg] = (),

@@ -92,7 +92,9 @@ class Listing(Generic[T]):
     @page_size.setter
     def page_size(self, size: int | None) -> None:
         if size is not None and size < 1:
-            raise UsageError(f"page_size={size}: a page has at least 1 item")
+            raise UsageError(
+                f"page_size={size}: a page has at least 1 item; None sends each list as one page"
+            )
         self._page_size = size
         self.invalidate()
 
