@@ -10,6 +10,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias, TypeVar
 
 import mcp_wire
+from mcp_gen.core.errors import UsageError
 from mcp_gen.core.extensions.extensions import ExtensionArg
 from mcp_gen.core.peer_limits import PeerLimits
 from mcp_gen.core.revisions import select
@@ -25,6 +26,7 @@ from mcp_gen.server.dispatch.handlers import HandlerParts, Handlers
 from mcp_gen.server.dispatch.middleware import Middleware, MiddlewareChain
 from mcp_gen.server.dispatch.on_demand import AppsOnDemand, TasksOnDemand
 from mcp_gen.server.listing.cache_hints import CacheHints, Hints
+from mcp_gen.server.listing.tags import Visibility, check_tags
 from mcp_gen.server.mounting.mounts import Mounts
 from mcp_gen.server.notifications.log_messages import ClientLogs
 from mcp_gen.server.notifications.notifier import Notifier
@@ -104,6 +106,11 @@ class Server(ToolsApi, ResourcesApi, CompletionsApi, ListsApi):
             declared anyway. The default declares `logging`.
         page_size: Most items per page of a list; None sends each list as one page. A client
             that does not ask for further pages sees the first one alone.
+        include_tags: Tags of which a tool, resource or prompt needs one to be seen by clients; None
+            if it needs none.
+        exclude_tags: Tags whose tools, resources and prompts clients do not see. `enable_tags` and
+            `disable_tags` change that while clients are connected.
+        tags_in_meta: True sends tags in the `_meta` of list entries, under `mcp-gen/tags`.
         cache_hints: Cache hints of all cacheable results; `cache_hints()` sets them per method.
             The default says that results are stale at once and private.
         experimental: Experimental capabilities by name, declared as given.
@@ -162,6 +169,9 @@ class Server(ToolsApi, ResourcesApi, CompletionsApi, ListsApi):
         revisions: Sequence[str] = mcp_wire.REVISIONS,
         declare: Collection[Feature] = _LOGGING,
         page_size: int | None = 1_000,
+        include_tags: Collection[str] | None = None,
+        exclude_tags: Collection[str] = (),
+        tags_in_meta: bool = False,
         cache_hints: CacheHints = CacheHints(),  # noqa: B008  # it is frozen
         experimental: Mapping[str, dict[str, Any]] | None = None,
         extensions: Iterable[ExtensionArg] = (),
@@ -231,13 +241,22 @@ class Server(ToolsApi, ResourcesApi, CompletionsApi, ListsApi):
             mounted=lambda: (mount.features() for mount in self.mounts),
         )
         changed = declarations.on_change
-        self.tools = ToolRegistry(changed("tools", self.notify.tool_list_changed), hints)
+        self.visibility = visibility = Visibility(
+            None if include_tags is None else check_tags(include_tags, "include_tags"),
+            check_tags(exclude_tags, "exclude_tags"),
+        )
+        """Tags whose items clients see; `enable_tags` and `disable_tags` change it."""
+        self.tools = ToolRegistry(
+            changed("tools", self.notify.tool_list_changed), hints, visibility
+        )
         """Registry of the tools."""
         self.resources = ResourceRegistry(
-            changed("resources", self.notify.resource_list_changed), hints
+            changed("resources", self.notify.resource_list_changed), hints, visibility
         )
         """Registry of the resources and templates."""
-        self.prompts = PromptRegistry(changed("prompts", self.notify.prompt_list_changed), hints)
+        self.prompts = PromptRegistry(
+            changed("prompts", self.notify.prompt_list_changed), hints, visibility
+        )
         """Registry of the prompts."""
         self.completions = Completions(changed("completions", None))
         """Registry of the completion functions."""
@@ -279,6 +298,8 @@ class Server(ToolsApi, ResourcesApi, CompletionsApi, ListsApi):
         if "tasks" in declare:
             task_manager.enable()
         self._set_page_size(page_size)
+        if tags_in_meta:
+            self._send_tags()
         for given in extensions:
             one, settings = given if isinstance(given, tuple) else (given, None)
             self.add_extension(one, settings=settings)
@@ -519,7 +540,13 @@ class Server(ToolsApi, ResourcesApi, CompletionsApi, ListsApi):
     # --- composition ---
 
     def mount(
-        self, prefix: str | None, other: Server | RemoteSession, *, separator: str = "_"
+        self,
+        prefix: str | None,
+        other: Server | RemoteSession,
+        *,
+        separator: str = "_",
+        include_tags: Collection[str] | None = None,
+        exclude_tags: Collection[str] = (),
     ) -> None:
         """Offer the features of another server: one of this process, or a client session.
 
@@ -543,13 +570,23 @@ class Server(ToolsApi, ResourcesApi, CompletionsApi, ListsApi):
             prefix: Prefix of names; None for no prefix.
             other: The server to mount, or a session from `Client.connect` with a remote one.
             separator: Text between the prefix and each name.
+            include_tags: Tags of which an item of the mounted server needs one; None if it needs
+                none. Tags of a session's server are not known here: use `filter_tools`.
+            exclude_tags: Tags whose items are left out.
 
         Raises:
             UsageError: an invalid prefix, a name or URI that is taken, a server that would be
-                mounted in itself, or an object that cannot be mounted.
+                mounted in itself, an object that cannot be mounted, or tags for a session.
         """
+        included = None if include_tags is None else check_tags(include_tags, "include_tags")
+        visibility = Visibility(included, check_tags(exclude_tags, "exclude_tags"))
         if isinstance(other, Server):
-            self.mounts.mount_server(prefix, other, separator)
+            self.mounts.mount_server(prefix, other, separator, visibility)
+        elif include_tags is not None or exclude_tags:
+            raise UsageError(
+                f"mount {prefix!r}: the tags of a server far away are not known here; choose what "
+                "clients see with filter_tools, filter_resources and filter_prompts"
+            )
         else:
             self.mounts.mount_session(prefix, other, separator)
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from typing import TYPE_CHECKING, Any, TypeVar, overload
 
 import mcp_wire
@@ -41,6 +41,7 @@ class PromptsApi:
         description: str | None = None,
         icons: list[latest.Icon] | None = None,
         meta: dict[str, Any] | None = None,
+        tags: Collection[str] = (),
     ) -> Callable[[F], F]: ...
 
     def prompt(self, function: Any = None, /, **described: Any) -> Any:
@@ -64,6 +65,7 @@ class PromptsApi:
             description: Description; the default is the first paragraph of the docstring.
             icons: Icons of the prompt.
             meta: `_meta` of the list entry.
+            tags: Tags, to enable, disable and mount prompts by.
 
         Raises:
             UsageError: a name that is taken, or a parameter whose type cannot be decoded from text.
@@ -88,6 +90,7 @@ class PromptsApi:
         description: str | None = None,
         icons: list[latest.Icon] | None = None,
         meta: dict[str, Any] | None = None,
+        tags: Collection[str] = (),
     ) -> None: ...
 
     @overload
@@ -101,7 +104,8 @@ class PromptsApi:
             prompt: A `Prompt` that describes the prompt, together with `handler`.
             handler: Function `handler(ctx, arguments)`. It receives the arguments as texts. All
                 required arguments are present, and none that the `Prompt` does not name.
-            name: As in `prompt`, for a function; so are `title`, `description`, `icons` and `meta`.
+            name: As in `prompt`, for a function; so are `title`, `description`, `icons`,
+                `meta` and `tags`.
 
         Raises:
             UsageError: see `prompt`; or a `Prompt` without a handler or with options.
@@ -127,6 +131,22 @@ class PromptsApi:
             UsageError: there is no prompt of that name.
         """
         self.prompts.listing.items.remove(name)
+
+    def disable_prompt(self, name: str) -> None:
+        """Hide a prompt from clients, until `enable_prompt`; see `disable_tool`.
+
+        Raises:
+            UsageError: there is no prompt of that name.
+        """
+        self.prompts.listing.items.disable(name)
+
+    def enable_prompt(self, name: str) -> None:
+        """Show a prompt that was disabled.
+
+        Raises:
+            UsageError: there is no prompt of that name.
+        """
+        self.prompts.listing.items.enable(name)
 
 
 def _summary(function: Callable[..., Any]) -> str | None:

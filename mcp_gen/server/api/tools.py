@@ -76,6 +76,8 @@ class ToolsApi(ToolTransformsApi):
             task: `"optional"` if a call may become a task, whose result is fetched later;
                 `"required"` if it always does. The revision says who decides. At revisions without
                 tasks a call is answered with its result. In a task, `ctx.task` is set.
+            tags: Tags, to enable, disable and mount tools by: `disable_tags`,
+                `Server(exclude_tags=)`, `mount(include_tags=)`.
             ui: URI of the UI resource that shows the results (see `ui_resource`), or a
                 `McpUiToolMeta` that also says whether the model or apps may call the tool.
 
@@ -129,7 +131,7 @@ class ToolsApi(ToolTransformsApi):
                 plain JSON that is valid by the input schema. It returns what a tool function may
                 return; with an output schema, data that is valid by it, or a whole result.
             options: Keywords of `tool`. A function takes them all; a `Tool` takes `timeout_s`,
-                `run_in_thread`, `immediate_message`, `task` and `ui`.
+                `run_in_thread`, `immediate_message`, `task`, `ui` and `tags`.
 
         Raises:
             UsageError: see `tool`.
@@ -143,3 +145,22 @@ class ToolsApi(ToolTransformsApi):
             UsageError: there is no tool of that name.
         """
         self.tools.listing.items.remove(name)
+
+    def disable_tool(self, name: str) -> None:
+        """Hide a tool from clients, until `enable_tool`: it is neither listed nor called.
+
+        Clients receive `list_changed`. Calls in progress go on. The tool keeps its name, and its
+        place in the list.
+
+        Raises:
+            UsageError: there is no tool of that name.
+        """
+        self.tools.listing.items.disable(name)
+
+    def enable_tool(self, name: str) -> None:
+        """Show a tool that was disabled. Tags that are disabled still hide it.
+
+        Raises:
+            UsageError: there is no tool of that name.
+        """
+        self.tools.listing.items.enable(name)

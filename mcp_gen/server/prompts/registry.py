@@ -15,6 +15,7 @@ from mcp_gen.server.functions.signature import Signature
 from mcp_gen.server.functions.text_arguments import TextReader, missing_arguments
 from mcp_gen.server.functions.text_types import choices
 from mcp_gen.server.listing.listing import Listing
+from mcp_gen.server.listing.tags import check_tags
 from mcp_gen.server.prompts.messages import prompt_result
 from mcp_wire import latest
 
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
     from mcp_gen.server.context.context import Context
     from mcp_gen.server.functions.text_types import Choices
     from mcp_gen.server.listing.cache_hints import Hints
+    from mcp_gen.server.listing.tags import Visibility
     from mcp_wire import common
 
 __all__ = ["FunctionPrompt", "HandledPrompt", "PromptHandler", "PromptRegistry"]
@@ -72,6 +74,7 @@ class FunctionPrompt:
         self._signature = Signature(function)
         self.name = self._signature.name if name is None else name
         check_plain(described.get("meta"), f"prompt {self.name}", "$._meta")
+        self.tags = check_tags(described.pop("tags", None), f"prompt {self.name}: tags")
         self._described = described
         self._reader = TextReader(self._signature)
 
@@ -157,9 +160,12 @@ class PromptRegistry:
     Args:
         changed: Called after each change of the list.
         hints: Cache hints of the server.
+        visibility: Tags whose items clients see; None: all.
     """
 
-    def __init__(self, changed: Callable[[], None], hints: Hints) -> None:
+    def __init__(
+        self, changed: Callable[[], None], hints: Hints, visibility: Visibility | None = None
+    ) -> None:
         self.listing: Listing[_RegisteredPrompt] = Listing(
             "prompt",
             result="ListPromptsResult",
@@ -167,6 +173,7 @@ class PromptRegistry:
             describe=lambda prompt: prompt.describe(),
             changed=changed,
             hints=hints,
+            visibility=visibility,
         )
         self.completable: Callable[[Choices], None] | None = None
         """Called with the possible values of the arguments of each new prompt."""

@@ -25,6 +25,7 @@ from mcp_gen.server.context.options import (
 from mcp_gen.server.functions.signature import Signature
 from mcp_gen.server.functions.text_types import Choices, choices, is_collection, is_text_convertible
 from mcp_gen.server.listing.cache_hints import CacheHints
+from mcp_gen.server.listing.tags import check_tags
 from mcp_gen.server.resources.contents import BINARY, TEXT, mime_type_of
 from mcp_gen.server.resources.uri_templates import UriTemplate
 from mcp_gen.server.resources.uris import check_prefix, check_uri
@@ -65,6 +66,7 @@ class FixedResource:
         self._source = source
         self._signature = None if isinstance(source, str | bytes) else Signature(source)
         self.hints = _pop_hints(given)
+        self.tags = check_tags(given.pop("tags", None), f"resource {uri!r}: tags")
         fields: dict[str, Any] = {"name": uri}
         if self._signature is not None:
             self._check(self._signature)
@@ -127,6 +129,7 @@ class TemplatedResource:
         self.source = source
         self.signature = Signature(function)
         self.hints = _pop_hints(given)
+        self.tags = check_tags(given.pop("tags", None), f"URI template {uri_template!r}: tags")
         self.parameters = {one.name: one for one in self.signature.parameters}
         lists = {one.name for one in self.signature.parameters if is_collection(one.hint)}
         self.template = UriTemplate(uri_template, frozenset(lists))

@@ -96,7 +96,7 @@ def transformed(
     }
     described = {what: value for what, value in given.items() if value is not None}
     made = TransformedTool(tool, tool.name if name is None else name, described, arguments, result)
-    made.ui = tool.ui
+    made.ui, made.tags = tool.ui, tool.tags
     if ui is not None:
         made.ui = validate_ui(made.name, ui)
     return made
