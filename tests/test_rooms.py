@@ -44,6 +44,7 @@ FLOORS: Mapping[str, tuple[tuple[str, ...], ...]] = {
             "bounds",
             "peer_limits",
             "redaction",
+            "mistakes",
         ),
         ("typed_data",),
         ("envelope",),

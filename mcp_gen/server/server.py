@@ -10,8 +10,8 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias, TypeVar
 
 import mcp_wire
-from mcp_gen.core.errors import UsageError
 from mcp_gen.core.extensions.extensions import ExtensionArg
+from mcp_gen.core.mistakes.checks import check_options, checks_options
 from mcp_gen.core.peer_limits import PeerLimits
 from mcp_gen.core.revisions import select
 from mcp_gen.server.api.lists import ListsApi
@@ -26,7 +26,7 @@ from mcp_gen.server.dispatch.handlers import HandlerParts, Handlers
 from mcp_gen.server.dispatch.middleware import Middleware, MiddlewareChain
 from mcp_gen.server.dispatch.on_demand import AppsOnDemand, TasksOnDemand
 from mcp_gen.server.listing.cache_hints import CacheHints, Hints
-from mcp_gen.server.listing.tags import Visibility, check_tags
+from mcp_gen.server.listing.tags import Visibility
 from mcp_gen.server.mounting.mounts import Mounts
 from mcp_gen.server.notifications.log_messages import ClientLogs
 from mcp_gen.server.notifications.notifier import Notifier
@@ -34,6 +34,7 @@ from mcp_gen.server.prompts.completion import Completions
 from mcp_gen.server.prompts.registry import PromptRegistry
 from mcp_gen.server.resources.registry import ResourceRegistry
 from mcp_gen.server.serving.lifespan import Lifespan, MakeLifespan
+from mcp_gen.server.serving.option_checks import check_prefix, checks_server
 from mcp_gen.server.serving.parts import ServerParts
 from mcp_gen.server.serving.per_connection import PerConnection
 from mcp_gen.server.serving.runner import ServerRunner
@@ -156,6 +157,7 @@ class Server(ToolsApi, ResourcesApi, CompletionsApi, ListsApi):
         UsageError: an unknown revision, a key that is too short, or a limit that is not above 0.
     """
 
+    @checks_server
     def __init__(
         self,
         name: str,
@@ -241,10 +243,7 @@ class Server(ToolsApi, ResourcesApi, CompletionsApi, ListsApi):
             mounted=lambda: (mount.features() for mount in self.mounts),
         )
         changed = declarations.on_change
-        self.visibility = visibility = Visibility(
-            None if include_tags is None else check_tags(include_tags, "include_tags"),
-            check_tags(exclude_tags, "exclude_tags"),
-        )
+        self.visibility = visibility = Visibility.of(include_tags, exclude_tags)
         """Tags whose items clients see; `enable_tags` and `disable_tags` change it."""
         self.tools = ToolRegistry(
             changed("tools", self.notify.tool_list_changed), hints, visibility
@@ -335,6 +334,8 @@ class Server(ToolsApi, ResourcesApi, CompletionsApi, ListsApi):
             LifespanError: the lifespan of the server did not start, or failed at its end.
             UsageError: an unknown transport.
         """
+        if options and transport == "stdio":
+            check_options("server.run over stdio", "server.run", options, ())
         make_app = partial(self.asgi, **options)
         self.runtime.runner.run(transport, host, port, make_app, connection_limits)
 
@@ -404,6 +405,7 @@ class Server(ToolsApi, ResourcesApi, CompletionsApi, ListsApi):
         """
         return self.runtime.runner.sockets.serve_tcp(host, port)
 
+    @checks_options("server.asgi")
     def asgi(
         self,
         path: str = "/mcp",
@@ -578,17 +580,12 @@ class Server(ToolsApi, ResourcesApi, CompletionsApi, ListsApi):
             UsageError: an invalid prefix, a name or URI that is taken, a server that would be
                 mounted in itself, an object that cannot be mounted, or tags for a session.
         """
-        included = None if include_tags is None else check_tags(include_tags, "include_tags")
-        visibility = Visibility(included, check_tags(exclude_tags, "exclude_tags"))
+        check_prefix(prefix)
+        visibility = Visibility.of(include_tags, exclude_tags)
         if isinstance(other, Server):
             self.mounts.mount_server(prefix, other, separator, visibility)
-        elif include_tags is not None or exclude_tags:
-            raise UsageError(
-                f"mount {prefix!r}: the tags of a server far away are not known here; choose what "
-                "clients see with filter_tools, filter_resources and filter_prompts"
-            )
         else:
-            self.mounts.mount_session(prefix, other, separator)
+            self.mounts.mount_session(prefix, other, separator, visibility)
 
     def unmount(self, mounted: str | Server | RemoteSession) -> None:
         """Remove a mount. Calls in progress go on.

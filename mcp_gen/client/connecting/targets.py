@@ -107,6 +107,8 @@ def resolve_target(
         return _over_command(words, env)
     if isinstance(target, ConnectableServer):
         return ConnectTarget(lambda: _in_memory(target, background), restarts=True)
+    if not callable(getattr(target, "start", None)):
+        raise UsageError(f"connect({target!r}): expected a URL, a command, a Server or a transport")
     return ConnectTarget(lambda: target)
 
 

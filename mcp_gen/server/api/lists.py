@@ -8,6 +8,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
 from mcp_gen.core.errors import UsageError
+from mcp_gen.core.mistakes.checks import check_callable, missing_attribute, name_of
 from mcp_gen.server.api.prompts import PromptsApi
 from mcp_gen.server.api.resources import ResourcesApi
 from mcp_gen.server.api.tools import ToolsApi
@@ -81,6 +82,11 @@ class ListsApi:
     notify: Notifier
     visibility: Visibility
 
+    if not TYPE_CHECKING:
+
+        def __getattr__(self, name: str) -> Any:
+            raise missing_attribute(self, name, dir(type(self)))
+
     def for_session(self, session: Session | None) -> SessionFeatures:
         """Return the features of one session alone; takes `ctx.session`.
 
@@ -128,9 +134,10 @@ class ListsApi:
         return self._filter(self.prompts, keep)
 
     def _filter(self, registry: object, keep: F) -> F:
+        check_callable("filter", keep, ("ctx", "item"))
         if inspect.iscoroutinefunction(keep) or inspect.iscoroutinefunction(type(keep).__call__):
             # The coroutine object would count as True.
-            raise UsageError(f"filter {keep!r}: expected a function that is not async")
+            raise UsageError(f"filter {name_of(keep)}: expected a function that is not async")
         for _, listing in listings(registry):
             listing.filters.append(keep)
         return keep

@@ -8,6 +8,13 @@ from typing import TYPE_CHECKING, Any, TypeVar, overload
 
 import mcp_wire
 from mcp_gen.core.errors import UsageError
+from mcp_gen.core.mistakes.checks import (
+    check_callable,
+    check_options,
+    check_type,
+    name_of,
+    with_name,
+)
 from mcp_gen.core.projection.project import restate
 from mcp_gen.server.prompts.registry import FunctionPrompt, HandledPrompt
 from mcp_wire import Wire, latest
@@ -21,6 +28,8 @@ if TYPE_CHECKING:
 __all__ = ["CompletionsApi", "PromptsApi"]
 
 F = TypeVar("F", bound=Callable[..., Any])
+
+_OPTIONS = frozenset({"name", "title", "description", "icons", "meta", "tags"})
 
 
 class PromptsApi:
@@ -44,6 +53,19 @@ class PromptsApi:
         tags: Collection[str] = (),
     ) -> Callable[[F], F]: ...
 
+    @overload
+    def prompt(
+        self,
+        name: str,
+        /,
+        *,
+        title: str | None = None,
+        description: str | None = None,
+        icons: list[latest.Icon] | None = None,
+        meta: dict[str, Any] | None = None,
+        tags: Collection[str] = (),
+    ) -> Callable[[F], F]: ...
+
     def prompt(self, function: Any = None, /, **described: Any) -> Any:
         """Register a function as a prompt; returns the function unchanged.
 
@@ -60,7 +82,8 @@ class PromptsApi:
 
         Args:
             function: The function; left out where the decorator has options.
-            name: Name of the prompt; the default is the name of the function.
+            name: Name of the prompt; the default is the name of the function. It may stand first:
+                `@server.prompt("review", title="Review")`.
             title: Name for people.
             description: Description; the default is the first paragraph of the docstring.
             icons: Icons of the prompt.
@@ -72,6 +95,9 @@ class PromptsApi:
 
         Source: https://modelcontextprotocol.io/specification/2026-07-28/server/prompts
         """
+
+        if isinstance(function, str):
+            function, described = None, with_name("prompt", function, described)
 
         def add(function: F) -> F:
             self.add_prompt(function, **described)
@@ -117,10 +143,16 @@ class PromptsApi:
                     f"prompt {prompt.name!r}: expected a handler, and nothing else: "
                     "the Prompt says how it is described"
                 )
+            check_callable(f"prompt {prompt.name!r}: handler", handler, ("ctx", "arguments"))
             self.prompts.add(HandledPrompt(prompt, handler))
             return
         if handler is not None:
             raise UsageError("a handler goes with a Prompt; a function needs none")
+        if described:
+            name = name_of(what) if callable(what) else what
+            check_options(f"prompt {name}", "prompt", described, _OPTIONS)
+            meta, example = described.get("meta"), 'meta={"example.com/key": 1}'
+            check_type(f"prompt {name}: meta", meta, dict, example)
         described["description"] = described.get("description") or _summary(what)
         self.prompts.add(FunctionPrompt(what, described.pop("name", None), **described))
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, TypeVar, overload
 
+from mcp_gen.core.mistakes.checks import with_name
 from mcp_gen.server.api.transforms import ToolTransformsApi
 from mcp_gen.server.tools.registry import build_tool
 
@@ -29,6 +30,14 @@ class ToolsApi(ToolTransformsApi):
     @overload
     def tool(
         self,
+        /,
+        **options: Unpack[ToolOptions],
+    ) -> Callable[[F], F]: ...
+
+    @overload
+    def tool(
+        self,
+        name: str,
         /,
         **options: Unpack[ToolOptions],
     ) -> Callable[[F], F]: ...
@@ -58,7 +67,7 @@ class ToolsApi(ToolTransformsApi):
         Args:
             function: The function; left out where the decorator has options.
             name: Name of the tool, 1 to 128 letters, digits, `_`, `-` and `.`; the default is the
-                name of the function.
+                name of the function. It may stand first: `@server.tool("add", title="Add")`.
             title: Name for people.
             description: Description for the model; the default is from the docstring.
             annotations: Hints on the behaviour of the tool, such as `readOnlyHint`.
@@ -87,6 +96,9 @@ class ToolsApi(ToolTransformsApi):
 
         Source: https://modelcontextprotocol.io/specification/2026-07-28/server/tools
         """
+
+        if isinstance(function, str):
+            function, options = None, with_name("tool", function, options)
 
         def add(function: F) -> F:
             self.add_tool(function, **options)

@@ -149,6 +149,14 @@ class SessionView(Protocol[C_co]):
     ) -> Callable[[F], F]: ...
 
     @overload
+    def tool(
+        self,
+        name: str,
+        /,
+        **options: Unpack[ToolOptions],
+    ) -> Callable[[F], F]: ...
+
+    @overload
     def add_tool(
         self,
         tool: latest.Tool,
@@ -244,6 +252,19 @@ class SessionView(Protocol[C_co]):
         /,
         *,
         name: str | None = None,
+        title: str | None = None,
+        description: str | None = None,
+        icons: list[latest.Icon] | None = None,
+        meta: dict[str, Any] | None = None,
+        tags: Collection[str] = (),
+    ) -> Callable[[F], F]: ...
+
+    @overload
+    def prompt(
+        self,
+        name: str,
+        /,
+        *,
         title: str | None = None,
         description: str | None = None,
         icons: list[latest.Icon] | None = None,

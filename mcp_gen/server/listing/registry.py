@@ -105,8 +105,7 @@ class Registry(Generic[T]):
             UsageError: No item has that name.
         """
         with self._lock:
-            if name not in self:
-                raise UsageError(f"there is no {self.kind} {name!r} to remove")
+            self._check_name(name, "remove")
             entry = self._take(name)
         self._changed()
         return entry.item

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection
-from typing import Any, Protocol
+from typing import Any, Protocol, cast
 from weakref import WeakSet
 
 from msgspec.structs import replace
@@ -43,10 +43,11 @@ def check_tags(tags: Any, what: str) -> frozenset[str]:
             if isinstance(tags, str)
             else f'{what}={tags!r}: expected texts, such as ["admin"]'
         )
-    for tag in tags:
+    given: list[Any] = list(cast("Any", tags))
+    for tag in given:
         if not isinstance(tag, str) or not tag:
             raise UsageError(f"{what}: {tag!r} is no tag: expected a text that is not empty")
-    return frozenset(tags)
+    return frozenset(given)
 
 
 def tags_of(item: object) -> frozenset[str]:
@@ -77,6 +78,16 @@ class Visibility:
         self._include = include
         self._exclude = exclude
         self._registries: WeakSet[Refreshed] = WeakSet()
+
+    @classmethod
+    def of(cls, include: Any, exclude: Any) -> Visibility:
+        """Return the visibility for the options `include_tags` and `exclude_tags`.
+
+        Raises:
+            UsageError: One of them is no collection of tags.
+        """
+        included = None if include is None else check_tags(include, "include_tags")
+        return cls(included, check_tags(exclude, "exclude_tags"))
 
     @property
     def shows_all(self) -> bool:

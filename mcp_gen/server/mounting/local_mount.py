@@ -94,7 +94,8 @@ class LocalMount(Mount):
     def has_unlisted(self) -> bool:
         """True if the mounted server has a remote mount itself, and all its items are mounted."""
         # Where tags choose, a URI that nobody lists could be one that is left out.
-        return self._visibility.shows_all and any(mount.has_unlisted for mount in self.server.mounts)
+        mounts = self.server.mounts
+        return self._visibility.shows_all and any(mount.has_unlisted for mount in mounts)
 
     def context(self, ctx: Context) -> Context:
         """Return the context of the same request in the mounted server."""

@@ -14,6 +14,7 @@ from mcp_gen.server.context.context import runtime_of
 from mcp_gen.server.functions.signature import Signature
 from mcp_gen.server.functions.text_arguments import TextReader, missing_arguments
 from mcp_gen.server.functions.text_types import choices
+from mcp_gen.server.listing.icons import check_icons
 from mcp_gen.server.listing.listing import Listing
 from mcp_gen.server.listing.tags import check_tags
 from mcp_gen.server.prompts.messages import prompt_result
@@ -74,6 +75,7 @@ class FunctionPrompt:
         self._signature = Signature(function)
         self.name = self._signature.name if name is None else name
         check_plain(described.get("meta"), f"prompt {self.name}", "$._meta")
+        check_icons(f"prompt {self.name}", described.get("icons"))
         self.tags = check_tags(described.pop("tags", None), f"prompt {self.name}: tags")
         self._described = described
         self._reader = TextReader(self._signature)
@@ -123,6 +125,7 @@ class HandledPrompt:
 
     def __init__(self, prompt: latest.Prompt, handler: PromptHandler) -> None:
         check_plain(prompt.meta, f"prompt {prompt.name}", "$._meta")
+        check_icons(f"prompt {prompt.name}", prompt.icons)
         self.name = prompt.name
         self._prompt = prompt
         self._handler = handler

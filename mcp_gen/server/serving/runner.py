@@ -7,7 +7,7 @@ from collections.abc import AsyncGenerator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Any, Literal
 
-from mcp_gen.core.errors import UsageError
+from mcp_gen.core.mistakes.checks import unknown_transport
 from mcp_gen.server.serving.sockets import SocketServer
 from mcp_gen.session.duplex.server import ServerConnection
 
@@ -93,7 +93,7 @@ class ServerRunner:
 
             run_http(make_app(), host, port, limits=limits or ConnectionLimits())
         else:
-            raise UsageError(f"transport {transport!r}: expected 'stdio' or 'http'")
+            raise unknown_transport(transport)
 
     async def serve(self, transport: Duplex) -> None:
         """Serve one client over a transport; see `Server.serve`."""

@@ -21,8 +21,10 @@ from mcp_gen.core.errors import (
     ToolError,
     UsageError,
 )
+from mcp_gen.core.mistakes.checks import check_options, name_of
 from mcp_gen.server.content.results import error_result
 from mcp_gen.server.context.context import masks_errors, origin_of
+from mcp_gen.server.context.options import ToolCallOptions, ToolOptions
 from mcp_gen.server.functions.pending_checks import PendingCheck
 from mcp_gen.server.functions.suggestions import suggest
 from mcp_gen.server.listing.listing import Listing
@@ -246,6 +248,10 @@ def build_tool(
                 "`add_tool(transformed(tool, name=..., description=...))`"
             )
         return tool
+    if described:
+        options = ToolCallOptions if isinstance(tool, Wire) else ToolOptions
+        name = name_of(tool) if callable(tool) else getattr(tool, "name", tool)
+        check_options(f"tool {name}", "tool", described, options.__annotations__.keys())
     if isinstance(tool, Wire):
         # Loaded with the first tool that has a schema of its own.
         from mcp_gen.server.tools.schema_tool import SchemaTool
