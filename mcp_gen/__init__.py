@@ -182,6 +182,13 @@ _HOMES = {
 
 def __getattr__(name: str) -> Any:
     if name not in __all__:
+        # Loaded with the first mistake.
+        from mcp_gen.core.mistakes.words import WORDS
+
+        meant = WORDS["mcp_gen"].get(name)
+        if meant is not None:
+            # Python would put another message in place of that of an AttributeError.
+            raise ImportError(f"mcp_gen has no {name}: {meant}", name=__name__)
         raise AttributeError(f"module 'mcp_gen' has no attribute {name!r}")
     return getattr(import_module(_HOMES.get(name, "mcp_gen.core.errors")), name)
 

@@ -45,6 +45,7 @@ FLOORS: Mapping[str, tuple[tuple[str, ...], ...]] = {
             "bounds",
             "peer_limits",
             "redaction",
+            "mistakes",
         ),
         ("envelope",),
         ("stores", "text_encoding", "transport", "projection"),

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Generic, TypeAlias, TypeVar, cast
 if TYPE_CHECKING:
     from mcp_wire.method import Method
 
-__all__ = ["Accept", "HookPoint", "HookSet", "NoticePoint", "SessionHooks"]
+__all__ = ["Accept", "Check", "HookPoint", "HookSet", "NoticePoint", "SessionHooks"]
 
 C = TypeVar("C")
 P = TypeVar("P")
@@ -27,6 +27,13 @@ Accept: TypeAlias = "Callable[[Method[Any, Any], Callable[..., Any], Any, Any, A
 
 It takes the method row, the hook, the context, the result before the hook and the one that the hook
 returned. It returns the result to continue with, or raises.
+"""
+
+Check: TypeAlias = "Callable[[str, Any, tuple[str, ...]], None]"
+"""Function that checks a hook when it is added.
+
+It takes the name of the hook's place, the hook, and the names of the arguments that it is called
+with. It raises if the hook cannot be called with them.
 """
 
 _log = logging.getLogger(__name__)
@@ -48,28 +55,31 @@ class HookSet:
         self.error_every: list[Callable[[Any, str, Any, BaseException], Any]] = []
         self.accept: Accept = _unchecked
         """Check of the results that after hooks return; the runtime sets it."""
+        self.check: Check = _any_hook
+        """Check of hooks that are added; the runtime sets it."""
 
     def before_any(self, hook: AnyBefore) -> AnyBefore:
         """Run `hook(ctx, method, params)` before any request; it may replace params or raise."""
-        return self._added(self.before_every, hook)
+        return self._added("before any request", self.before_every, hook, "params")
 
     def on_success(self, hook: AnyAfter) -> AnyAfter:
         """Run `hook(ctx, method, params, result)` after any request that succeeded."""
-        return self._added(self.after_every, hook)
+        return self._added("on success", self.after_every, hook, "params", "result")
 
     def on_error(self, hook: AnyError) -> AnyError:
         """Run `hook(ctx, method, params, error)` after any request that failed or was cancelled.
 
         It runs for unknown methods and undecodable params, too: `params` is then None.
         """
-        return self._added(self.error_every, hook)
+        return self._added("on error", self.error_every, hook, "params", "error")
 
     async def tell_error(self, ctx: Any, method: str, params: Any, error: BaseException) -> None:
         """Run the hooks for the error of any request."""
         for hook in self.error_every:
             await _told(hook, ctx, method, params, error)
 
-    def _added(self, hooks: list[Any], hook: T) -> T:
+    def _added(self, place: str, hooks: list[Any], hook: T, *names: str) -> T:
+        self.check(f"hook {place}", hook, ("ctx", "method", *names))
         hooks.append(hook)
         self.changed()
         return hook
@@ -78,6 +88,8 @@ class HookSet:
 class SessionHooks:
     """Hooks that run when sessions open and close."""
 
+    check: Check
+
     def __init__(self, *arguments: Any) -> None:
         super().__init__(*arguments)
         self.opened: list[Callable[[Any], Any]] = []
@@ -85,11 +97,13 @@ class SessionHooks:
 
     def session_opened(self, hook: OnSession) -> OnSession:
         """Run `hook(session)` when a session has opened."""
+        self.check("hook session_opened", hook, ("session",))
         self.opened.append(hook)
         return hook
 
     def session_closed(self, hook: OnSession) -> OnSession:
         """Run `hook(session)` when a session has closed, for any reason."""
+        self.check("hook session_closed", hook, ("session",))
         self.closed.append(hook)
         return hook
 
@@ -130,6 +144,13 @@ class HookPoint(Generic[P, R]):
 
     def add(self, hooks: list[Any], hook: T) -> T:
         """Add a hook to one of this point's lists."""
+        names: tuple[str, ...] = ("ctx", "params")
+        place = "before"
+        if hooks is self.after:
+            place, names = "after", (*names, "result")
+        elif hooks is self.error:
+            place, names = "on errors of", (*names, "error")
+        self._set.check(f"hook {place} {self.method}", hook, names)
         hooks.append(hook)
         self._set.changed()
         return hook
@@ -179,10 +200,11 @@ class HookPoint(Generic[P, R]):
 class NoticePoint(Generic[P]):
     """Hooks of one notification. False while there are none."""
 
-    __slots__ = ("_set", "hooks")
+    __slots__ = ("_set", "hooks", "method")
 
     def __init__(self, owner: HookSet, method: str) -> None:
         self._set = owner
+        self.method = method
         self.hooks: list[Callable[[Any, P], Any]] = []
         owner.notices[method] = self
 
@@ -191,6 +213,7 @@ class NoticePoint(Generic[P]):
 
     def add(self, hook: T) -> T:
         """Add a hook."""
+        self._set.check(f"hook on {self.method}", hook, ("ctx", "params"))
         self.hooks.append(cast("Callable[[Any, P], Any]", hook))
         self._set.changed()
         return hook
@@ -205,6 +228,10 @@ def _unchecked(
     row: Method[Any, Any], hook: Callable[..., Any], ctx: Any, current: Any, result: Any
 ) -> Any:
     return result
+
+
+def _any_hook(place: str, hook: Any, names: tuple[str, ...]) -> None:
+    """Accept every hook: no check is set."""
 
 
 async def _replaced(answer: Any, current: T) -> T:

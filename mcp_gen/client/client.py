@@ -20,9 +20,12 @@ from mcp_gen.client.callbacks.decorators import CallbackDecorators
 from mcp_gen.client.callbacks.violations import OnReport, ViolationReporter
 from mcp_gen.client.connecting.identity import ClientProfile
 from mcp_gen.client.connecting.negotiation import NegotiationCache, Negotiator
+from mcp_gen.client.connecting.target_text import is_url
 from mcp_gen.client.connecting.targets import resolve_target
 from mcp_gen.client.requests.settings import ClientSettings, Validation
+from mcp_gen.core.errors import UsageError
 from mcp_gen.core.extensions.extensions import ExtensionArg
+from mcp_gen.core.mistakes.checks import check_callable, checks_options, missing_attribute
 from mcp_gen.core.revisions import select
 from mcp_gen.core.transport.protocols import Posts
 from mcp_gen.session.duplex.client import ClientConnection
@@ -94,6 +97,7 @@ class Client(CallbackDecorators):
         UsageError: A root or an extension identifier is invalid.
     """
 
+    @checks_options("Client")
     def __init__(
         self,
         name: str,
@@ -120,6 +124,7 @@ class Client(CallbackDecorators):
         schema_timeout_s: float = 1.0,
         forward_requests: bool = False,
     ) -> None:
+        _check_name(name)
         callbacks = ClientCallbacks(
             sampling=sampling,
             elicitation=elicitation,
@@ -152,6 +157,7 @@ class Client(CallbackDecorators):
         )
         self._reports = ViolationReporter()
         self.hooks = ClientHooks(self._hooks_changed)
+        self.hooks.check = self.hooks.outbound.check = check_callable
         """Decorators that register hooks, such as `@client.hooks.outbound.before_call_tool`."""
         self._middleware = MiddlewareChain([], [], self._hooks_changed)
         self._parts = ClientParts(self.hooks, self._middleware, max_values)
@@ -176,6 +182,11 @@ class Client(CallbackDecorators):
             if connection.session is not None and not connection.is_lost
         ]
         return found
+
+    if not TYPE_CHECKING:
+
+        def __getattr__(self, name: str) -> Any:
+            raise missing_attribute(self, name, dir(type(self)))
 
     async def __aenter__(self) -> Client:
         return self
@@ -458,3 +469,12 @@ def _results_at(results: str | ModuleType | None) -> str:
     profile = getattr(results, "PROFILE", None)
     name: str = profile.revision if profile is not None else str(results)
     return select([name])[0]
+
+
+def _check_name(name: object) -> None:
+    """Check that the first argument of a client is its name, not what it connects to."""
+    if not isinstance(name, str) or is_url(name):
+        raise UsageError(
+            f"Client({name!r}): expected the name of the client first, such as "
+            '`async with Client("app") as client`; then `await client.connect(target)`'
+        )

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Generic, Literal, TypeAlias, TypeVar
 import mcp_wire
 from mcp_gen.core.code_loading import stop_import
 from mcp_gen.core.extensions.extensions import ExtensionArg
+from mcp_gen.core.mistakes.checks import check_options, checks_options
 from mcp_gen.core.peer_limits import PeerLimits
 from mcp_gen.core.revisions import select
 from mcp_gen.server.api.lists import ListsApi
@@ -26,6 +27,7 @@ from mcp_gen.server.dispatch.extensions import ExtensionRegistry
 from mcp_gen.server.dispatch.handlers import HandlerParts, Handlers
 from mcp_gen.server.dispatch.on_demand import AppsOnDemand, TasksOnDemand
 from mcp_gen.server.listing.cache_hints import CacheHints, Hints
+from mcp_gen.server.listing.tags import Visibility
 from mcp_gen.server.mounting.mounts import Mounts
 from mcp_gen.server.notifications.log_messages import ClientLogs
 from mcp_gen.server.notifications.notifier import Notifier
@@ -33,6 +35,7 @@ from mcp_gen.server.prompts.completion import Completions
 from mcp_gen.server.prompts.registry import PromptRegistry
 from mcp_gen.server.resources.registry import ResourceRegistry
 from mcp_gen.server.serving.lifespan import Lifespan
+from mcp_gen.server.serving.option_checks import check_prefix, checks_server
 from mcp_gen.server.serving.parts import ServerParts
 from mcp_gen.server.serving.per_connection import PerConnection
 from mcp_gen.server.serving.process import Serving, run_process, serve_process
@@ -112,7 +115,13 @@ class Server(ToolsApi, ResourcesApi, CompletionsApi, ListsApi, Generic[App]):
         revisions: Protocol revisions that the server offers; the default is all of them.
         declare: Features to declare before they have an item. Every feature with an item is
             declared anyway. The default declares `logging`.
-        page_size: Most items per page of a list; None sends each list as one page.
+        page_size: Most items per page of a list; None sends each list as one page. A client
+            that does not ask for further pages sees the first one alone.
+        include_tags: Tags of which a tool, resource or prompt needs one to be seen by clients; None
+            if it needs none.
+        exclude_tags: Tags whose tools, resources and prompts clients do not see. `enable_tags` and
+            `disable_tags` change that while clients are connected.
+        tags_in_meta: True sends tags in the `_meta` of list entries, under `mcp-gen/tags`.
         cache_hints: Cache hints of all cacheable results; `cache_hints()` sets them per method.
             The default says that results are stale at once and private.
         experimental: Experimental capabilities by name, declared as given.
@@ -162,6 +171,7 @@ class Server(ToolsApi, ResourcesApi, CompletionsApi, ListsApi, Generic[App]):
         UsageError: an unknown revision, a key that is too short, or a limit that is not above 0.
     """
 
+    @checks_server
     def __init__(
         self,
         name: str,
@@ -174,7 +184,10 @@ class Server(ToolsApi, ResourcesApi, CompletionsApi, ListsApi, Generic[App]):
         instructions: str | None = None,
         revisions: Sequence[str] = mcp_wire.REVISIONS,
         declare: Collection[Feature] = _LOGGING,
-        page_size: int | None = None,
+        page_size: int | None = 1_000,
+        include_tags: Collection[str] | None = None,
+        exclude_tags: Collection[str] = (),
+        tags_in_meta: bool = False,
         cache_hints: CacheHints = CacheHints(),  # noqa: B008  # it is frozen
         experimental: Mapping[str, dict[str, Any]] | None = None,
         extensions: Iterable[ExtensionArg] = (),
@@ -246,14 +259,20 @@ class Server(ToolsApi, ResourcesApi, CompletionsApi, ListsApi, Generic[App]):
             mounted=lambda: (mount.features() for mount in self.mounts),
         )
         changed = declarations.on_change
-        self.tools = ToolRegistry(changed("tools", self.notify.tool_list_changed), hints)
+        self.visibility = visibility = Visibility.of(include_tags, exclude_tags)
+        """Tags whose items clients see; `enable_tags` and `disable_tags` change it."""
+        self.tools = ToolRegistry(
+            changed("tools", self.notify.tool_list_changed), hints, visibility
+        )
         """Registry of the tools."""
         self.tools.unknown_arguments = unknown_arguments
         self.resources = ResourceRegistry(
-            changed("resources", self.notify.resource_list_changed), hints
+            changed("resources", self.notify.resource_list_changed), hints, visibility
         )
         """Registry of the resources and templates."""
-        self.prompts = PromptRegistry(changed("prompts", self.notify.prompt_list_changed), hints)
+        self.prompts = PromptRegistry(
+            changed("prompts", self.notify.prompt_list_changed), hints, visibility
+        )
         """Registry of the prompts."""
         self.prompts.unknown_arguments = unknown_arguments
         self.completions = Completions(changed("completions", None))
@@ -298,6 +317,8 @@ class Server(ToolsApi, ResourcesApi, CompletionsApi, ListsApi, Generic[App]):
         if "tasks" in declare:
             task_manager.enable()
         self._set_page_size(page_size)
+        if tags_in_meta:
+            self._send_tags()
         for given in extensions:
             one, settings = given if isinstance(given, tuple) else (given, None)
             self.add_extension(one, settings=settings)
@@ -383,6 +404,8 @@ class Server(ToolsApi, ResourcesApi, CompletionsApi, ListsApi, Generic[App]):
         announce: bool,
         options: dict[str, Any],
     ) -> Serving:
+        if options and transport == "stdio":
+            check_options("server.run over stdio", "server.run", options, ())
         make_app = partial(self.asgi, **options)
         runner = self.runtime.runner
         return Serving(transport, host, port, limits, announce, lambda: runner, make_app)
@@ -453,6 +476,7 @@ class Server(ToolsApi, ResourcesApi, CompletionsApi, ListsApi, Generic[App]):
         """
         return self.runtime.runner.sockets.serve_tcp(host, port)
 
+    @checks_options("server.asgi")
     def asgi(
         self,
         path: str = "/mcp",
@@ -589,7 +613,13 @@ class Server(ToolsApi, ResourcesApi, CompletionsApi, ListsApi, Generic[App]):
     # --- composition ---
 
     def mount(
-        self, prefix: str | None, other: Server | RemoteSession, *, separator: str = "_"
+        self,
+        prefix: str | None,
+        other: Server | RemoteSession,
+        *,
+        separator: str = "_",
+        include_tags: Collection[str] | None = None,
+        exclude_tags: Collection[str] = (),
     ) -> None:
         """Offer the features of another server: one of this process, or a client session.
 
@@ -613,15 +643,20 @@ class Server(ToolsApi, ResourcesApi, CompletionsApi, ListsApi, Generic[App]):
             prefix: Prefix of names; None for no prefix.
             other: The server to mount, or a session from `Client.connect` with a remote one.
             separator: Text between the prefix and each name.
+            include_tags: Tags of which an item of the mounted server needs one; None if it needs
+                none. Tags of a session's server are not known here: use `filter_tools`.
+            exclude_tags: Tags whose items are left out.
 
         Raises:
             UsageError: an invalid prefix, a name or URI that is taken, a server that would be
-                mounted in itself, or an object that cannot be mounted.
+                mounted in itself, an object that cannot be mounted, or tags for a session.
         """
+        check_prefix(prefix)
+        visibility = Visibility.of(include_tags, exclude_tags)
         if isinstance(other, Server):
-            self.mounts.mount_server(prefix, other, separator)
+            self.mounts.mount_server(prefix, other, separator, visibility)
         else:
-            self.mounts.mount_session(prefix, other, separator)
+            self.mounts.mount_session(prefix, other, separator, visibility)
 
     def unmount(self, mounted: str | Server | RemoteSession) -> None:
         """Remove a mount. Calls in progress go on.

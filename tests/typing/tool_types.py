@@ -40,6 +40,16 @@ def described(a: int, ctx: Context, db: Annotated[Db, Depends(open_db)]) -> int:
     return db.rows()
 
 
+@server.tool("named", title="Named", tags=["beta"])
+async def named(a: int) -> int:
+    return a
+
+
+@server.prompt("hello", title="Hello", tags={"beta"})
+async def prompted(name: str) -> str:
+    return name
+
+
 @server.tool(run_in_thread=False, input_schema={"type": "object"})
 def pictures(path: str) -> list[str | ImageContent]:
     return ["A picture:", content.image(Path(path))]

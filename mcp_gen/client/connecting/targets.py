@@ -109,6 +109,8 @@ def resolve_target(
         return target
     if isinstance(target, ConnectableServer):
         return _in_memory(target, background)
+    if not callable(getattr(target, "start", None)):
+        raise UsageError(f"connect({target!r}): expected a URL, a command, a Server or a transport")
     transport: Any = target
     return ConnectTarget(lambda: transport)
 

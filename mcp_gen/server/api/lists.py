@@ -8,15 +8,18 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
 from mcp_gen.core.errors import UsageError
+from mcp_gen.core.mistakes.checks import check_callable, missing_attribute, name_of
 from mcp_gen.server.api.prompts import PromptsApi
 from mcp_gen.server.api.resources import ResourcesApi
 from mcp_gen.server.api.tools import ToolsApi
 from mcp_gen.server.listing.listing import Listing, in_session, listings
+from mcp_gen.server.listing.tags import check_tags, with_tags
 from mcp_gen.server.notifications.topics import PROMPTS, RESOURCES, TOOLS
 
 if TYPE_CHECKING:
     from mcp_gen.server.context.context import Context
     from mcp_gen.server.listing.cache_hints import CacheHints
+    from mcp_gen.server.listing.tags import Visibility
     from mcp_gen.server.notifications.notifier import Notifier
     from mcp_gen.server.prompts.registry import PromptRegistry
     from mcp_gen.server.resources.registry import ResourceRegistry
@@ -77,6 +80,12 @@ class ListsApi:
     resources: ResourceRegistry
     prompts: PromptRegistry
     notify: Notifier
+    visibility: Visibility
+
+    if not TYPE_CHECKING:
+
+        def __getattr__(self, name: str) -> Any:
+            raise missing_attribute(self, name, dir(type(self)))
 
     def for_session(self, session: Session | None) -> SessionFeatures:
         """Return the features of one session alone; takes `ctx.session`.
@@ -125,12 +134,43 @@ class ListsApi:
         return self._filter(self.prompts, keep)
 
     def _filter(self, registry: object, keep: F) -> F:
+        check_callable("filter", keep, ("ctx", "item"))
         if inspect.iscoroutinefunction(keep) or inspect.iscoroutinefunction(type(keep).__call__):
             # The coroutine object would count as True.
-            raise UsageError(f"filter {keep!r}: expected a function that is not async")
+            raise UsageError(f"filter {name_of(keep)}: expected a function that is not async")
         for _, listing in listings(registry):
             listing.filters.append(keep)
         return keep
+
+    # --- tags ---
+
+    def disable_tags(self, *tags: str) -> None:
+        """Hide tools, resources and prompts that have one of these tags, present and future ones.
+
+            server.disable_tags("admin", "beta")
+
+        They are neither listed nor used, until `enable_tags`. Clients receive `list_changed`.
+
+        Args:
+            tags: The tags.
+
+        Raises:
+            UsageError: a tag that is empty or no text.
+        """
+        self.visibility.disable(check_tags(tags, "disable_tags"))
+
+    def enable_tags(self, *tags: str) -> None:
+        """Show tools, resources and prompts that `disable_tags` or options of the server hide.
+
+        Items that were disabled by name, or that have another disabled tag, stay hidden.
+
+        Args:
+            tags: The tags.
+
+        Raises:
+            UsageError: a tag that is empty or no text.
+        """
+        self.visibility.enable(check_tags(tags, "enable_tags"))
 
     # --- pages and hints ---
 
@@ -141,6 +181,10 @@ class ListsApi:
     def _set_page_size(self, size: int | None) -> None:
         for listing in self._listings():
             listing.page_size = size
+
+    def _send_tags(self) -> None:
+        for listing in self._listings():
+            listing.describe = with_tags(listing.describe)
 
     def cache_hints(
         self,

@@ -3,11 +3,18 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from typing import TYPE_CHECKING, Any, TypeVar, overload
 
 import mcp_wire
 from mcp_gen.core.errors import UsageError
+from mcp_gen.core.mistakes.checks import (
+    check_callable,
+    check_options,
+    check_type,
+    name_of,
+    with_name,
+)
 from mcp_gen.core.projection.project import restate
 from mcp_gen.server.context.options import check_unknown_arguments
 from mcp_gen.server.prompts.registry import FunctionPrompt, HandledPrompt
@@ -23,6 +30,8 @@ if TYPE_CHECKING:
 __all__ = ["CompletionsApi", "PromptsApi"]
 
 F = TypeVar("F", bound=Callable[..., Any])
+
+_OPTIONS = frozenset({"name", "title", "description", "icons", "meta", "tags"})
 
 
 class PromptsApi:
@@ -44,6 +53,21 @@ class PromptsApi:
         icons: list[latest.Icon] | None = None,
         meta: dict[str, Any] | None = None,
         unknown_arguments: UnknownArguments | None = None,
+        tags: Collection[str] = (),
+    ) -> Callable[[F], F]: ...
+
+    @overload
+    def prompt(
+        self,
+        name: str,
+        /,
+        *,
+        title: str | None = None,
+        description: str | None = None,
+        icons: list[latest.Icon] | None = None,
+        meta: dict[str, Any] | None = None,
+        unknown_arguments: UnknownArguments | None = None,
+        tags: Collection[str] = (),
     ) -> Callable[[F], F]: ...
 
     def prompt(self, function: Any = None, /, **described: Any) -> Any:
@@ -62,19 +86,24 @@ class PromptsApi:
 
         Args:
             function: The function; left out where the decorator has options.
-            name: Name of the prompt; the default is the name of the function.
+            name: Name of the prompt; the default is the name of the function. It may stand first:
+                `@server.prompt("review", title="Review")`.
             title: Name for people.
             description: Description; the default is the first paragraph of the docstring.
             icons: Icons of the prompt.
             meta: `_meta` of the list entry.
             unknown_arguments: `"refuse"` arguments without a parameter (-32602), or `"ignore"`
                 them; None does as the server. A parameter `**others: str` takes them.
+            tags: Tags, to enable, disable and mount prompts by.
 
         Raises:
             UsageError: a name that is taken, or a parameter whose type cannot be decoded from text.
 
         Source: https://modelcontextprotocol.io/specification/2026-07-28/server/prompts
         """
+
+        if isinstance(function, str):
+            function, described = None, with_name("prompt", function, described)
 
         def add(function: F) -> F:
             self.add_prompt(function, **described)
@@ -94,6 +123,7 @@ class PromptsApi:
         icons: list[latest.Icon] | None = None,
         meta: dict[str, Any] | None = None,
         unknown_arguments: UnknownArguments | None = None,
+        tags: Collection[str] = (),
     ) -> None: ...
 
     @overload
@@ -123,7 +153,8 @@ class PromptsApi:
             handler: Function `handler(ctx, arguments)`. It receives the arguments as texts. All
                 required arguments are present, and none that the `Prompt` does not name.
             unknown_arguments: As in `prompt`.
-            name: As in `prompt`, for a function; so are `title`, `description`, `icons` and `meta`.
+            name: As in `prompt`, for a function; so are `title`, `description`, `icons`,
+                `meta` and `tags`.
 
         Raises:
             UsageError: see `prompt`; or a `Prompt` without a handler or with options.
@@ -136,10 +167,16 @@ class PromptsApi:
                     "the Prompt says how it is described"
                 )
             check_unknown_arguments(f"prompt {prompt.name}", unknown_arguments)
+            check_callable(f"prompt {prompt.name!r}: handler", handler, ("ctx", "arguments"))
             self.prompts.add(HandledPrompt(prompt, handler, unknown_arguments))
             return
         if handler is not None:
             raise UsageError("a handler goes with a Prompt; a function needs none")
+        if described:
+            name = name_of(what) if callable(what) else what
+            check_options(f"prompt {name}", "prompt", described, _OPTIONS)
+            meta, example = described.get("meta"), 'meta={"example.com/key": 1}'
+            check_type(f"prompt {name}: meta", meta, dict, example)
         described["description"] = described.get("description") or _summary(what)
         check_unknown_arguments("prompt", unknown_arguments)
         name = described.pop("name", None)
@@ -152,6 +189,22 @@ class PromptsApi:
             UsageError: there is no prompt of that name.
         """
         self.prompts.listing.items.remove(name)
+
+    def disable_prompt(self, name: str) -> None:
+        """Hide a prompt from clients, until `enable_prompt`; see `disable_tool`.
+
+        Raises:
+            UsageError: there is no prompt of that name.
+        """
+        self.prompts.listing.items.disable(name)
+
+    def enable_prompt(self, name: str) -> None:
+        """Show a prompt that was disabled.
+
+        Raises:
+            UsageError: there is no prompt of that name.
+        """
+        self.prompts.listing.items.enable(name)
 
 
 def _summary(function: Callable[..., Any]) -> str | None:

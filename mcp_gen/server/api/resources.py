@@ -55,8 +55,9 @@ class ResourcesApi:
             described: Options of the list entry: `name`, the default is the name of the function;
                 `title`; `description`, the default is the first paragraph of the docstring;
                 `mime_type`, the default follows from the content; `annotations`; `icons`; `meta`;
-                the cache hints `ttl_ms` and `cache_scope` of resources/read, the default is the
-                server's; and for a resource, not for a template, its `size` in bytes.
+                `tags`, to enable, disable and mount resources by; the cache hints `ttl_ms` and
+                `cache_scope` of resources/read, the default is the server's; and for a resource,
+                not for a template, its `size` in bytes.
 
         Raises:
             UsageError: an invalid URI or template, one that is taken, or a function whose
@@ -135,6 +136,38 @@ class ResourcesApi:
             UsageError: there is no such template.
         """
         self.resources.templates.items.remove(uri_template)
+
+    def disable_resource(self, uri: str) -> None:
+        """Hide a resource from clients, until `enable_resource`; see `disable_tool`.
+
+        Raises:
+            UsageError: there is no resource under that URI.
+        """
+        self.resources.listing.items.disable(uri)
+
+    def enable_resource(self, uri: str) -> None:
+        """Show a resource that was disabled.
+
+        Raises:
+            UsageError: there is no resource under that URI.
+        """
+        self.resources.listing.items.enable(uri)
+
+    def disable_resource_template(self, uri_template: str) -> None:
+        """Hide a template, and what its source lists, until `enable_resource_template`.
+
+        Raises:
+            UsageError: there is no such template.
+        """
+        self.resources.templates.items.disable(uri_template)
+
+    def enable_resource_template(self, uri_template: str) -> None:
+        """Show a template that was disabled.
+
+        Raises:
+            UsageError: there is no such template.
+        """
+        self.resources.templates.items.enable(uri_template)
 
     def resource_link(self, uri: str) -> latest.ResourceLink:
         """Return a link to a resource, for results of tools and prompts.

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, TypeVar, overload
 
+from mcp_gen.core.mistakes.checks import with_name
 from mcp_gen.server.api.transforms import ToolTransformsApi
 from mcp_gen.server.tools.registry import build_tool
 
@@ -29,6 +30,14 @@ class ToolsApi(ToolTransformsApi):
     @overload
     def tool(
         self,
+        /,
+        **options: Unpack[ToolOptions],
+    ) -> Callable[[F], F]: ...
+
+    @overload
+    def tool(
+        self,
+        name: str,
         /,
         **options: Unpack[ToolOptions],
     ) -> Callable[[F], F]: ...
@@ -59,7 +68,7 @@ class ToolsApi(ToolTransformsApi):
         Args:
             function: The function; left out where the decorator has options.
             name: Name of the tool, 1 to 128 letters, digits, `_`, `-` and `.`; the default is the
-                name of the function.
+                name of the function. It may stand first: `@server.tool("add", title="Add")`.
             title: Name for people.
             description: Description for the model; the default is from the docstring.
             annotations: Hints on the behaviour of the tool, such as `readOnlyHint`.
@@ -79,6 +88,8 @@ class ToolsApi(ToolTransformsApi):
             task: `"optional"` if a call may become a task, whose result is fetched later;
                 `"required"` if it always does. The revision says who decides. At revisions without
                 tasks a call is answered with its result. In a task, `ctx.task` is set.
+            tags: Tags, to enable, disable and mount tools by: `disable_tags`,
+                `Server(exclude_tags=)`, `mount(include_tags=)`.
             ui: URI of the UI resource that shows the results (see `ui_resource`), or a
                 `McpUiToolMeta` that also says whether the model or apps may call the tool.
 
@@ -88,6 +99,9 @@ class ToolsApi(ToolTransformsApi):
 
         Source: https://modelcontextprotocol.io/specification/2026-07-28/server/tools
         """
+
+        if isinstance(function, str):
+            function, options = None, with_name("tool", function, options)
 
         def add(function: F) -> F:
             self.add_tool(function, **options)
@@ -132,7 +146,7 @@ class ToolsApi(ToolTransformsApi):
                 plain JSON that is valid by the input schema. It returns what a tool function may
                 return; with an output schema, data that is valid by it, or a whole result.
             options: Keywords of `tool`. A function takes them all; a `Tool` takes `timeout_s`,
-                `run_in_thread`, `immediate_message`, `task` and `ui`.
+                `run_in_thread`, `immediate_message`, `task`, `ui` and `tags`.
 
         Raises:
             UsageError: see `tool`.
@@ -146,3 +160,22 @@ class ToolsApi(ToolTransformsApi):
             UsageError: there is no tool of that name.
         """
         self.tools.listing.items.remove(name)
+
+    def disable_tool(self, name: str) -> None:
+        """Hide a tool from clients, until `enable_tool`: it is neither listed nor called.
+
+        Clients receive `list_changed`. Calls in progress go on. The tool keeps its name, and its
+        place in the list.
+
+        Raises:
+            UsageError: there is no tool of that name.
+        """
+        self.tools.listing.items.disable(name)
+
+    def enable_tool(self, name: str) -> None:
+        """Show a tool that was disabled. Tags that are disabled still hide it.
+
+        Raises:
+            UsageError: there is no tool of that name.
+        """
+        self.tools.listing.items.enable(name)

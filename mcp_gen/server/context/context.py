@@ -111,6 +111,14 @@ class Context(Struct, Generic[App_co], eq=False):
     _outer: Context | None = None
     """Context of the same request in the server that this one is mounted in."""
 
+    if not TYPE_CHECKING:
+
+        def __getattr__(self, name: str) -> Any:
+            # Loaded with the first mistake.
+            from mcp_gen.core.mistakes.checks import missing_attribute
+
+            raise missing_attribute(self, name, dir(type(self)))
+
     # --- the request ---
 
     @property

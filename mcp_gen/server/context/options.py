@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeAlias, TypedDict, TypeVar, get_args
 
 import msgspec
@@ -50,6 +50,8 @@ class AnyTool(ABC):
     """Base class of every tool, for signatures of rooms below the tools."""
 
     name: str
+    tags: frozenset[str] = frozenset()
+    """Tags of the tool; see `Server(include_tags=, exclude_tags=)`."""
 
 
 class AnyArgument(msgspec.Struct, frozen=True, kw_only=True):
@@ -69,6 +71,8 @@ class ToolCallOptions(TypedDict, total=False):
     """Task support; None: the tool never runs as a task."""
     ui: McpUiToolMeta | str | None
     """URI of the app that shows the results, or UI metadata."""
+    tags: Collection[str]
+    """Tags, to enable, disable and mount tools by."""
 
 
 class ToolOptions(ToolCallOptions, total=False):
@@ -116,6 +120,8 @@ class DescriptionOptions(TypedDict, total=False):
     """`_meta` of the list entry."""
     ttl_ms: int
     """Milliseconds for which the content is fresh; the default is the server's."""
+    tags: Collection[str]
+    """Tags, to enable, disable and mount resources by."""
     cache_scope: Literal["public", "private"]
     """Scope in which the content may be cached; the default is the server's."""
 

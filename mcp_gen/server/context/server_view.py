@@ -5,7 +5,7 @@ Generic in the context type, so that `Context` can name them without a circle.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar, overload
 
 if TYPE_CHECKING:
@@ -150,6 +150,14 @@ class SessionView(Protocol[C_co]):
     ) -> Callable[[F], F]: ...
 
     @overload
+    def tool(
+        self,
+        name: str,
+        /,
+        **options: Unpack[ToolOptions],
+    ) -> Callable[[F], F]: ...
+
+    @overload
     def add_tool(
         self,
         tool: latest.Tool,
@@ -250,6 +258,21 @@ class SessionView(Protocol[C_co]):
         icons: list[latest.Icon] | None = None,
         meta: dict[str, Any] | None = None,
         unknown_arguments: UnknownArguments | None = None,
+        tags: Collection[str] = (),
+    ) -> Callable[[F], F]: ...
+
+    @overload
+    def prompt(
+        self,
+        name: str,
+        /,
+        *,
+        title: str | None = None,
+        description: str | None = None,
+        icons: list[latest.Icon] | None = None,
+        meta: dict[str, Any] | None = None,
+        unknown_arguments: UnknownArguments | None = None,
+        tags: Collection[str] = (),
     ) -> Callable[[F], F]: ...
 
     @overload
@@ -264,6 +287,7 @@ class SessionView(Protocol[C_co]):
         icons: list[latest.Icon] | None = None,
         meta: dict[str, Any] | None = None,
         unknown_arguments: UnknownArguments | None = None,
+        tags: Collection[str] = (),
     ) -> None:
         """Register a prompt: a function, or a Prompt with its handler."""
         ...
@@ -280,6 +304,38 @@ class SessionView(Protocol[C_co]):
 
     def remove_prompt(self, name: str) -> None:
         """Remove a prompt. Raises UsageError if there is none of that name."""
+        ...
+
+    def disable_tool(self, name: str) -> None:
+        """Hide a tool from clients, until `enable_tool`; see `Server.disable_tool`."""
+        ...
+
+    def enable_tool(self, name: str) -> None:
+        """Show a tool that was disabled."""
+        ...
+
+    def disable_resource(self, uri: str) -> None:
+        """Hide a resource from clients, until `enable_resource`."""
+        ...
+
+    def enable_resource(self, uri: str) -> None:
+        """Show a resource that was disabled."""
+        ...
+
+    def disable_resource_template(self, uri_template: str) -> None:
+        """Hide a template, and what its source lists, until `enable_resource_template`."""
+        ...
+
+    def enable_resource_template(self, uri_template: str) -> None:
+        """Show a template that was disabled."""
+        ...
+
+    def disable_prompt(self, name: str) -> None:
+        """Hide a prompt from clients, until `enable_prompt`."""
+        ...
+
+    def enable_prompt(self, name: str) -> None:
+        """Show a prompt that was disabled."""
         ...
 
 
@@ -337,6 +393,14 @@ class ServerView(SessionView[C], Protocol[C]):
         self, keep: Callable[[C, latest.Prompt], bool]
     ) -> Callable[[C, latest.Prompt], bool]:
         """Add a filter of prompts; see `filter_tools`."""
+        ...
+
+    def disable_tags(self, *tags: str) -> None:
+        """Hide items that have one of these tags; see `Server.disable_tags`."""
+        ...
+
+    def enable_tags(self, *tags: str) -> None:
+        """Show items that were disabled by these tags."""
         ...
 
     def sessions(self) -> list[Session]:

@@ -82,10 +82,7 @@ def inspect_function(function: Any, *, classes: bool = False) -> FunctionInfo:
     elif callable(unwrapped):
         definition, name = type(unwrapped).__call__, type(unwrapped).__name__
     else:
-        raise UsageError(
-            f"{unwrapped!r} cannot be called: offer a function; a class method as `Class.method`, "
-            "when there is the class"
-        )
+        raise _not_callable(unwrapped)
     try:
         parameters = list(inspect.signature(function).parameters.values())
     except ValueError:
@@ -95,6 +92,22 @@ def inspect_function(function: Any, *, classes: bool = False) -> FunctionInfo:
     reserved = bound | {one.name for one in parameters if one.kind is not one.VAR_KEYWORD}
     hints = _resolve_hints(definition, name)
     return FunctionInfo(function, definition, name, free, hints, frozenset(reserved))
+
+
+def _not_callable(given: Any) -> UsageError:
+    if inspect.iscoroutine(given):
+        name = given.__qualname__.rpartition("<locals>.")[2]
+        given.close()  # otherwise Python warns that nobody awaits it
+        return UsageError(f"{name}(...) was called already: offer `{name}`, the function itself")
+    if isinstance(given, dict):
+        return UsageError(
+            "a dict cannot be called: offer a function, or a description of `mcp_gen.types`, such "
+            "as `Tool(...)`, with its handler"
+        )
+    return UsageError(
+        f"{given!r} cannot be called: offer a function; a class method as `Class.method`, when "
+        "there is the class"
+    )
 
 
 def _resolve_hints(definition: Any, name: str) -> dict[str, Any]:

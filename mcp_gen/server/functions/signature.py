@@ -160,6 +160,8 @@ class Signature:
                 f"{self.name}: a method has its {name} when its object is there: "
                 f"offer the bound method, as in `server.add_tool(thing.{self.name})`"
             )
+        if name in ("ctx", "context"):
+            return f"{self.name}: write `{name}: Context`, to get the context of the request"
         return f"{self.name}: annotate {name}, so that callers see its type"
 
     def reader_of(self, what: str, hint: Any) -> JsonTypeReader:

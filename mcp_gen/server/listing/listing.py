@@ -23,6 +23,7 @@ from mcp_wire import Wire, encode
 if TYPE_CHECKING:
     from mcp_gen.server.context.context import Context
     from mcp_gen.server.listing.cache_hints import Hints
+    from mcp_gen.server.listing.tags import Visibility
     from mcp_gen.session.peer.session import Session
 
 __all__ = ["Filter", "Listing", "encode_page", "in_session", "listings"]
@@ -48,6 +49,7 @@ class Listing(Generic[T]):
         changed: Called after each change of the items.
         hints: Cache hints of the server.
         finish: `finish(item, described, revision)` adds fields that only that revision has.
+        visibility: Tags whose items clients see; None: all.
     """
 
     def __init__(
@@ -60,9 +62,10 @@ class Listing(Generic[T]):
         changed: Callable[[], None],
         hints: Hints,
         finish: Callable[[T, Any, str], Any] | None = None,
+        visibility: Visibility | None = None,
     ) -> None:
         self.kind = kind
-        self.items: Registry[T] = Registry(kind, self._on_change)
+        self.items: Registry[T] = Registry(kind, self._on_change, visibility)
         self.filters: list[Filter] = []
         self._page_size: int | None = None
         self.hints = hints
@@ -92,7 +95,9 @@ class Listing(Generic[T]):
     @page_size.setter
     def page_size(self, size: int | None) -> None:
         if size is not None and size < 1:
-            raise UsageError(f"page_size={size}: a page has at least 1 item")
+            raise UsageError(
+                f"page_size={size}: a page has at least 1 item; None sends each list as one page"
+            )
         self._page_size = size
         self.invalidate()
 
@@ -150,7 +155,8 @@ class Listing(Generic[T]):
         """
         self.has_session_items = True
         copied = copy.copy(self)
-        copied.items = session.local.setdefault(self._session_key, Registry(self.kind, changed))
+        own = Registry[T](self.kind, changed, self.items.visibility)
+        copied.items = session.local.setdefault(self._session_key, own)
         return copied
 
     # --- lists ---

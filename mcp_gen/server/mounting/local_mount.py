@@ -17,7 +17,8 @@ from mcp_gen.server.context.context import (
     set_tool_tasks,
     tool_tasks_of,
 )
-from mcp_gen.server.mounting.kinds import KINDS, FeatureKind, row
+from mcp_gen.server.listing.tags import NO_TAGS, Visibility, tags_of
+from mcp_gen.server.mounting.kinds import KINDS, RESOURCES, FeatureKind, row
 from mcp_gen.server.mounting.lookup import peek
 from mcp_gen.server.mounting.merged_lists import ItemNumbers, is_cacheable, items_of, names_of
 from mcp_gen.server.mounting.mount import ListItem, Mount
@@ -45,16 +46,23 @@ class LocalMount(Mount):
         prefix: Prefix of its tools and prompts; None for no prefix.
         separator: Text between the prefix and a name.
         server: The mounted server.
+        visibility: Tags whose items are mounted.
 
     Raises:
         UsageError: The prefix is invalid.
     """
 
     def __init__(
-        self, outer: Mounting, prefix: str | None, separator: str, server: MountableServer
+        self,
+        outer: Mounting,
+        prefix: str | None,
+        separator: str,
+        server: MountableServer,
+        visibility: Visibility,
     ) -> None:
         super().__init__(outer, prefix, separator)
         self.server = server
+        self._visibility = visibility
         self._entered_on: asyncio.AbstractEventLoop | None = None
         self._enter_lock: tuple[asyncio.AbstractEventLoop, asyncio.Lock] | None = None
         self._open_calls = 0
@@ -84,8 +92,10 @@ class LocalMount(Mount):
 
     @property
     def has_unlisted(self) -> bool:
-        """True if the mounted server has a remote mount itself."""
-        return any(mount.has_unlisted for mount in self.server.mounts)
+        """True if the mounted server has a remote mount itself, and all its items are mounted."""
+        # Where tags choose, a URI that nobody lists could be one that is left out.
+        mounts = self.server.mounts
+        return self._visibility.shows_all and any(mount.has_unlisted for mount in mounts)
 
     def context(self, ctx: Context) -> Context:
         """Return the context of the same request in the mounted server."""
@@ -129,7 +139,37 @@ class LocalMount(Mount):
     def names(self, kind: FeatureKind) -> Iterator[str]:
         """Return the outer names or URIs of all items, regardless of the client."""
         prefix = self.name_prefix if kind.prefixed else ""
-        return (prefix + name for name in names_of(self.server, kind))
+        names = names_of(self.server, kind)
+        return (prefix + name for name in names if self.shows(kind, name))
+
+    def shows(self, kind: FeatureKind, name: str) -> bool:
+        """Return True if the tags of an inner item do not leave it out."""
+        if self._visibility.shows_all:
+            return True
+        tags = self.tags_of_name(kind, name)
+        if tags is None and kind is RESOURCES:
+            tags = self.tags_of_template(name)
+        return self._visibility.shows(tags or NO_TAGS)
+
+    def tags_of_name(self, kind: FeatureKind, name: str) -> frozenset[str] | None:
+        """Return the tags of the inner item of a name, which may be mounted itself."""
+        item = kind.of(self.server).items.get(name)
+        if item is not None:
+            return tags_of(item)
+        for mount in self.server.mounts:
+            inner_name = mount.inner_name(kind, name)
+            found = None if inner_name is None else mount.tags_of_name(kind, inner_name)
+            if found is not None:
+                return found
+        return None
+
+    def tags_of_template(self, uri: str) -> frozenset[str] | None:
+        """Return the tags of the first template that matches a URI, own ones first."""
+        for template in self.server.resources.templates.items:
+            if template.match(uri) is not None:
+                return tags_of(template)
+        found = (mount.tags_of_template(uri) for mount in self.server.mounts)
+        return next((tags for tags in found if tags is not None), None)
 
     async def items(self, ctx: Context, kind: FeatureKind) -> list[ListItem]:
         """Return the items that are visible to the client of this request."""
@@ -141,6 +181,8 @@ class LocalMount(Mount):
         renamed: list[ListItem] = []
         cache = self._outer_items[kind]
         for inner_item in found:
+            if not self.shows(kind, inner_item.name):
+                continue
             item = cache.get(inner_item.number)
             if item is None or item.described is not inner_item.described:
                 item = cache[inner_item.number] = self._renamed(kind, inner_item)
@@ -191,6 +233,8 @@ class LocalMount(Mount):
     def has_item(self, ctx: Context, kind: FeatureKind, name: str) -> bool | None:
         """Return True if this client may use an inner item; None if a remote mount may have it."""
         server = self.server
+        if not self.shows(kind, name):
+            return False
         inner = self.context(ctx)
         if kind.of(server).find(inner, name) is not None:
             return True
@@ -206,6 +250,8 @@ class LocalMount(Mount):
 
     async def readable(self, ctx: Context, uri: str) -> bool | None:
         """Return True if a URI can be read here; None if a remote mount may have it."""
+        if not self.shows(RESOURCES, uri):
+            return False
         inner = self.context(ctx)
         if self.server.resources.find(inner, uri) is not None:
             return True
@@ -219,6 +265,8 @@ class LocalMount(Mount):
 
     def peek(self, ctx: Context, kind: FeatureKind, name: str) -> Wire | None:
         """Return the description of an inner item that this client may use, without I/O."""
+        if not self.shows(kind, name):
+            return None
         inner, listing = self.context(ctx), kind.of(self.server)
         found = listing.find(inner, name)
         if found is not None:

@@ -61,10 +61,11 @@ async def page_of(
     listing = kind.of(server)
     pages = listing.pages
     is_shared = is_cacheable(server, ctx, kind)
-    whole_list_key = (ctx.revision, -1)
-    as_bytes = as_bytes and is_shared and cursor is None and listing.page_size is None
-    if as_bytes and whole_list_key in pages:
-        return pages[whole_list_key]
+    first_page_key = (ctx.revision, -1)
+    # Pages that begin elsewhere are made anew: most lists have one page.
+    as_bytes = as_bytes and is_shared and cursor is None
+    if as_bytes and first_page_key in pages:
+        return pages[first_page_key]
     items = await items_of(server, ctx, kind)
     if cursor is not None:
         last_number = position_of(cursor, listing.field, listing.items, items)
@@ -72,7 +73,7 @@ async def page_of(
     page = listing.result(ctx, items, _item_at, private=not is_shared)
     # A change in the meantime has replaced the cache: this page goes to the old one.
     if as_bytes and is_cacheable(server, ctx, kind):
-        page = pages[whole_list_key] = encode_page(ctx, page)
+        page = pages[first_page_key] = encode_page(ctx, page)
     return page
 
 

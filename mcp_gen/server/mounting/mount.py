@@ -214,6 +214,18 @@ class Mount(ABC):
 
     # --- items ---
 
+    def shows(self, kind: FeatureKind, name: str) -> bool:
+        """Return True if the tags of an inner item do not leave it out."""
+        return True
+
+    def tags_of_name(self, kind: FeatureKind, name: str) -> frozenset[str] | None:
+        """Return the tags of an inner item; None if there is none, or they are not known here."""
+        return None
+
+    def tags_of_template(self, uri: str) -> frozenset[str] | None:
+        """Return the tags of the first template that matches a URI; None if there is none."""
+        return None
+
     @abstractmethod
     def names(self, kind: FeatureKind) -> Iterable[str]:
         """Return the outer names or URIs of all known items, regardless of the client."""

@@ -117,6 +117,8 @@ def _tool_of(mount: Mount, inner_name: str) -> MountedTool | None:
     """Return the tool of a mount with an inner name; None if it is not known."""
     described: Any = None
     task: TaskSupport | None = None
+    if not mount.shows(TOOLS, inner_name):
+        return None
     if isinstance(mount, RemoteMount):
         item = mount.lists[TOOLS].items.get(inner_name)
         described = item.described if item is not None else None

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from mcp_gen.server.dispatch.handlers import HandlerParts
+    from mcp_gen.server.listing.tags import Visibility
     from mcp_gen.server.mounting.mount import Mount, MountableServer, Mounting
     from mcp_gen.server.tools.tool import ServerTool
 
@@ -58,13 +59,20 @@ class Mounts(Sequence["Mount"]):
     def __getitem__(self, index: int | slice) -> Mount | Sequence[Mount]:
         return self._mounts[index]
 
-    def mount_server(self, prefix: str | None, server: MountableServer, separator: str) -> None:
+    def mount_server(
+        self,
+        prefix: str | None,
+        server: MountableServer,
+        separator: str,
+        visibility: Visibility,
+    ) -> None:
         """Mount a server of this process; see `Server.mount`.
 
         Args:
             prefix: Prefix of its tools and prompts; None for no prefix.
             server: The server.
             separator: Text between the prefix and a name.
+            visibility: Tags whose items are mounted.
 
         Raises:
             UsageError: An invalid prefix, a name or URI that exists already, or a server that
@@ -79,24 +87,32 @@ class Mounts(Sequence["Mount"]):
                 f"mount {prefix!r}: {server.name!r} would be mounted in itself; "
                 "a server can only be mounted in one that is not inside of it"
             )
-        self._add(LocalMount(outer, prefix, separator, server))
+        self._add(LocalMount(outer, prefix, separator, server, visibility))
 
-    def mount_session(self, prefix: str | None, session: Any, separator: str) -> None:
+    def mount_session(
+        self, prefix: str | None, session: Any, separator: str, visibility: Visibility
+    ) -> None:
         """Mount the session of a client; see `Server.mount`.
 
         Args:
             prefix: Prefix of its tools and prompts; None for no prefix.
             session: The session that `Client.connect` returned.
             separator: Text between the prefix and a name.
+            visibility: Tags whose items are mounted: all of them.
 
         Raises:
-            UsageError: An invalid prefix, a name or URI that exists already, or an object that is
-                no session.
+            UsageError: An invalid prefix, a name or URI that exists already, an object that is no
+                session, or a choice by tags.
         """
         if not hasattr(session, "__mcp_relay__"):
             raise UsageError(
                 f"mount {prefix!r}: expected a Server, or the session that `Client.connect` gives, "
                 f"got {type(session).__name__}"
+            )
+        if not visibility.shows_all:
+            raise UsageError(
+                f"mount {prefix!r}: the tags of a server far away are not known here; choose what "
+                "clients see with filter_tools, filter_resources and filter_prompts"
             )
         # Loaded with the first mount: most servers have none.
         from mcp_gen.server.mounting.remote_mount import RemoteMount

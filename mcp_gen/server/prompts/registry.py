@@ -14,7 +14,9 @@ from mcp_gen.server.context.context import runtime_of
 from mcp_gen.server.functions.signature import Signature
 from mcp_gen.server.functions.text_arguments import TextReader, check_known, missing_arguments
 from mcp_gen.server.functions.text_types import choices
+from mcp_gen.server.listing.icons import check_icons
 from mcp_gen.server.listing.listing import Listing
+from mcp_gen.server.listing.tags import check_tags
 from mcp_gen.server.prompts.messages import prompt_result
 from mcp_wire import latest
 
@@ -23,6 +25,7 @@ if TYPE_CHECKING:
     from mcp_gen.server.context.options import UnknownArguments
     from mcp_gen.server.functions.text_types import Choices
     from mcp_gen.server.listing.cache_hints import Hints
+    from mcp_gen.server.listing.tags import Visibility
     from mcp_wire import common
 
 __all__ = ["FunctionPrompt", "HandledPrompt", "PromptHandler", "PromptRegistry"]
@@ -86,6 +89,8 @@ class FunctionPrompt:
         self._unknown_arguments = unknown_arguments
         self.name = self._signature.name if name is None else name
         check_plain(described.get("meta"), f"prompt {self.name}", "$._meta")
+        check_icons(f"prompt {self.name}", described.get("icons"))
+        self.tags = check_tags(described.pop("tags", None), f"prompt {self.name}: tags")
         self._described = described
         self._reader = TextReader(self._signature)
 
@@ -146,6 +151,7 @@ class HandledPrompt:
     ) -> None:
         self._unknown_arguments = unknown_arguments
         check_plain(prompt.meta, f"prompt {prompt.name}", "$._meta")
+        check_icons(f"prompt {prompt.name}", prompt.icons)
         self.name = prompt.name
         self._prompt = prompt
         self._handler = handler
@@ -189,9 +195,12 @@ class PromptRegistry:
     Args:
         changed: Called after each change of the list.
         hints: Cache hints of the server.
+        visibility: Tags whose items clients see; None: all.
     """
 
-    def __init__(self, changed: Callable[[], None], hints: Hints) -> None:
+    def __init__(
+        self, changed: Callable[[], None], hints: Hints, visibility: Visibility | None = None
+    ) -> None:
         self.listing: Listing[_RegisteredPrompt] = Listing(
             "prompt",
             result="ListPromptsResult",
@@ -199,6 +208,7 @@ class PromptRegistry:
             describe=lambda prompt: prompt.describe(),
             changed=changed,
             hints=hints,
+            visibility=visibility,
         )
         self.completable: Callable[[Choices], None] | None = None
         """Called with the possible values of the arguments of each new prompt."""

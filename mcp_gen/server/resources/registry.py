@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from mcp_gen.server.context.context import Context
     from mcp_gen.server.functions.text_types import Choices
     from mcp_gen.server.listing.cache_hints import Hints
+    from mcp_gen.server.listing.tags import Visibility
     from mcp_gen.server.resources.resource import ResourceSource
     from mcp_wire import common
 
@@ -52,9 +53,12 @@ class ResourceRegistry:
     Args:
         changed: Called after each change of a list.
         hints: Cache hints of the server.
+        visibility: Tags whose items clients see; None: all.
     """
 
-    def __init__(self, changed: Callable[[], None], hints: Hints) -> None:
+    def __init__(
+        self, changed: Callable[[], None], hints: Hints, visibility: Visibility | None = None
+    ) -> None:
         self.listing: Listing[FixedResource] = Listing(
             "resource",
             result="ListResourcesResult",
@@ -62,6 +66,7 @@ class ResourceRegistry:
             describe=lambda item: item.described,
             changed=changed,
             hints=hints,
+            visibility=visibility,
         )
         self.templates: Listing[TemplatedResource] = Listing(
             "resource template",
@@ -70,6 +75,7 @@ class ResourceRegistry:
             describe=lambda item: item.described,
             changed=changed,
             hints=hints,
+            visibility=visibility,
         )
         self._hints = hints
         self.completable: Callable[[Choices], None] | None = None

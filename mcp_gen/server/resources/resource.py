@@ -14,6 +14,7 @@ import msgspec
 
 from mcp_gen.core.checks.finite import check_plain
 from mcp_gen.core.errors import UsageError
+from mcp_gen.core.mistakes.checks import check_options, check_type
 from mcp_gen.server.context.context import Context
 from mcp_gen.server.context.options import (
     DescribedResource,
@@ -25,10 +26,12 @@ from mcp_gen.server.context.options import (
 from mcp_gen.server.functions.signature import Signature
 from mcp_gen.server.functions.text_types import Choices, choices, is_collection, is_text_convertible
 from mcp_gen.server.listing.cache_hints import CacheHints
+from mcp_gen.server.listing.icons import check_icons
+from mcp_gen.server.listing.tags import check_tags
 from mcp_gen.server.resources.contents import BINARY, TEXT, mime_type_of
 from mcp_gen.server.resources.uri_templates import UriTemplate
 from mcp_gen.server.resources.uris import check_prefix, check_uri
-from mcp_wire import common, latest
+from mcp_wire import Wire, common, latest
 
 __all__ = [
     "DescribedResource",
@@ -64,7 +67,9 @@ class FixedResource:
         self.uri = uri
         self._source = source
         self._signature = None if isinstance(source, str | bytes) else Signature(source)
+        _check_given(f"resource {uri!r}", given)
         self.hints = _pop_hints(given)
+        self.tags = check_tags(given.pop("tags", None), f"resource {uri!r}: tags")
         fields: dict[str, Any] = {"name": uri}
         if self._signature is not None:
             self._check(self._signature)
@@ -126,7 +131,9 @@ class TemplatedResource:
         self.uri_template = uri_template
         self.source = source
         self.signature = Signature(function)
+        _check_given(f"URI template {uri_template!r}", given)
         self.hints = _pop_hints(given)
+        self.tags = check_tags(given.pop("tags", None), f"URI template {uri_template!r}: tags")
         self.parameters = {one.name: one for one in self.signature.parameters}
         lists = {one.name for one in self.signature.parameters if is_collection(one.hint)}
         self.template = UriTemplate(uri_template, frozenset(lists))
@@ -211,6 +218,20 @@ class TemplatedResource:
 
 def _is_content(value: object) -> bool:
     return isinstance(value, str | bytes)
+
+
+def _check_given(what: str, given: Mapping[str, Any]) -> None:
+    """Check the options of a list entry.
+
+    Raises:
+        UsageError: An option is not known, or it has a wrong type.
+    """
+    if given:
+        check_options(what, "resource", given, DescribedResource.__annotations__.keys())
+        check_icons(what, given.get("icons"))
+        check_type(f"{what}: meta", given.get("meta"), dict, 'meta={"example.com/key": 1}')
+        example = "annotations=Annotations(priority=0.5)"
+        check_type(f"{what}: annotations", given.get("annotations"), Wire, example)
 
 
 def _pop_hints(described: dict[str, Any]) -> Mapping[str, Any]:

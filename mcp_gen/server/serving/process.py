@@ -9,6 +9,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from mcp_gen.core.errors import UsageError
+from mcp_gen.core.mistakes.checks import unknown_transport
 
 if TYPE_CHECKING:
     from mcp_gen.server.serving.servable import Servable
@@ -65,7 +66,7 @@ def run_process(serving: Serving) -> None:
         app = serving.make_app()
         run_http(app, serving.host, serving.port, **_options(serving, app))
     else:
-        raise _unknown(serving.transport)
+        raise unknown_transport(serving.transport)
 
 
 async def serve_process(serving: Serving) -> None:
@@ -84,7 +85,7 @@ async def serve_process(serving: Serving) -> None:
         app = serving.make_app()
         await serve_http(app, serving.host, serving.port, **_options(serving, app))
     else:
-        raise _unknown(serving.transport)
+        raise unknown_transport(serving.transport)
 
 
 def start_line(kernel: Kernel[Any], where: str) -> str:
@@ -129,7 +130,3 @@ def _say(line: str) -> None:
     # A process without a console has no stderr.
     if sys.stderr is not None:
         print(line, file=sys.stderr, flush=True)
-
-
-def _unknown(transport: str) -> UsageError:
-    return UsageError(f"transport {transport!r}: expected 'stdio' or 'http'")

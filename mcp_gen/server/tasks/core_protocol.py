@@ -167,7 +167,7 @@ class CoreTaskHandler:
         """
         manager, session = self._manager, ctx.session
         after = None if cursor is None else _decode_cursor(cursor)
-        size = manager.tools.listing.page_size or PAGE_SIZE
+        size = min(manager.tools.listing.page_size or PAGE_SIZE, PAGE_SIZE)
         id = None if session is None else session.id
         found = await manager.store.page(origin_of(ctx).principal, id, after, size + 1)
         now = manager.now()

@@ -11,14 +11,16 @@ from msgspec import Raw
 
 from mcp_gen.core.checks.finite import check_plain
 from mcp_gen.core.errors import UsageError
+from mcp_gen.core.mistakes.checks import check_type
 from mcp_gen.server.context.options import UnknownArguments, check_unknown_arguments
 from mcp_gen.server.functions.docstrings import parse_docstring
 from mcp_gen.server.functions.signature import Signature
+from mcp_gen.server.listing.icons import check_icons
 from mcp_gen.server.tools.output import output_for_schema, output_for_type
 from mcp_gen.server.tools.return_annotations import is_structured
-from mcp_gen.server.tools.tool import ServerTool, TaskSupport, check_icons, plain_arguments
+from mcp_gen.server.tools.tool import ServerTool, TaskSupport, plain_arguments
 from mcp_gen.values.json_types import JsonTypeReader
-from mcp_wire import latest
+from mcp_wire import Wire, latest
 
 if TYPE_CHECKING:
     from mcp_gen.server.context.context import Context
@@ -91,7 +93,14 @@ class FunctionTool(ServerTool):
         self._has_default = unknown_arguments is None and input_schema is None
         self.signature.refuses_unknown = input_schema is None and unknown_arguments != "ignore"
         check_icons(f"tool {name}", icons)
+        check_type(f"tool {name}: meta", meta, dict, 'meta={"example.com/key": 1}')
         check_plain(meta, f"tool {name}", "$._meta")
+        check_type(
+            f"tool {name}: annotations",
+            annotations,
+            Wire,
+            "annotations=ToolAnnotations(read_only_hint=True)",
+        )
         if run_in_thread and self.signature.is_async:
             raise UsageError(f"tool {name}: an async function runs on the loop, not in a thread")
         self._description = description

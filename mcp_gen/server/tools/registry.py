@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from functools import partial
 from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar, cast
 
@@ -21,11 +21,14 @@ from mcp_gen.core.errors import (
     ToolError,
     UsageError,
 )
+from mcp_gen.core.mistakes.checks import check_options, name_of
 from mcp_gen.server.content.results import error_result
 from mcp_gen.server.context.context import masks_errors, origin_of
+from mcp_gen.server.context.options import ToolCallOptions, ToolOptions
 from mcp_gen.server.functions.pending_checks import PendingCheck
 from mcp_gen.server.functions.suggestions import describe_unknown, suggest
 from mcp_gen.server.listing.listing import Listing
+from mcp_gen.server.listing.tags import check_tags
 from mcp_gen.server.tools.function_tool import FunctionTool
 from mcp_gen.server.tools.tool import InvalidArguments, ServerTool, validate_ui
 from mcp_gen.session.kernel.errors import is_for_peer, masked_text
@@ -36,6 +39,7 @@ if TYPE_CHECKING:
     from mcp_gen.server.context.context import Context
     from mcp_gen.server.context.options import UnknownArguments
     from mcp_gen.server.listing.cache_hints import Hints
+    from mcp_gen.server.listing.tags import Visibility
     from mcp_wire import common, latest
     from mcp_wire.extension import Extension
     from mcp_wire.extensions.ui import McpUiToolMeta
@@ -55,9 +59,12 @@ class ToolRegistry:
     Args:
         changed: Called after each change of the list.
         hints: Cache hints of the server.
+        visibility: Tags whose items clients see; None: all.
     """
 
-    def __init__(self, changed: Callable[[], None], hints: Hints) -> None:
+    def __init__(
+        self, changed: Callable[[], None], hints: Hints, visibility: Visibility | None = None
+    ) -> None:
         self.listing: Listing[ServerTool] = Listing(
             "tool",
             result="ListToolsResult",
@@ -65,6 +72,7 @@ class ToolRegistry:
             describe=lambda tool: tool.tool,
             changed=changed,
             hints=hints,
+            visibility=visibility,
         )
         self.for_hooks = False
         """True if hooks see the results: these have the newest wire types at every revision."""
@@ -217,7 +225,13 @@ class ToolRegistry:
 
 
 def build_tool(
-    tool: Any, handler: Any = None, /, *, ui: McpUiToolMeta | str | None = None, **described: Any
+    tool: Any,
+    handler: Any = None,
+    /,
+    *,
+    ui: McpUiToolMeta | str | None = None,
+    tags: Collection[str] | None = None,
+    **described: Any,
 ) -> ServerTool:
     """Build a tool from the arguments of `Server.add_tool`.
 
@@ -225,18 +239,23 @@ def build_tool(
         tool: A function, a tool description or a tool.
         handler: Handler of a tool description; None for anything else.
         ui: URI of the app that shows the results, or UI metadata.
+        tags: Tags of the tool.
         **described: Options of `FunctionTool` or `SchemaTool`.
 
     Raises:
         UsageError: The arguments are not valid; see `Server.tool`.
     """
     if isinstance(tool, ServerTool):
-        if handler is not None or described or ui is not None:
+        if handler is not None or described or ui is not None or tags is not None:
             raise UsageError(
                 f"tool {tool.name}: it is one already; to offer it in another way: "
                 "`add_tool(transformed(tool, name=..., description=...))`"
             )
         return tool
+    if described:
+        options = ToolCallOptions if isinstance(tool, Wire) else ToolOptions
+        name = name_of(tool) if callable(tool) else getattr(tool, "name", tool)
+        check_options(f"tool {name}", "tool", described, options.__annotations__.keys())
     if isinstance(tool, Wire):
         # Loaded with the first tool that has a schema of its own.
         from mcp_gen.server.tools.schema_tool import SchemaTool
@@ -248,6 +267,8 @@ def build_tool(
         made = FunctionTool(tool, **described)
     if ui is not None:
         made.ui = validate_ui(made.name, ui)
+    if tags is not None:
+        made.tags = check_tags(tags, f"tool {made.name}: tags")
     return made
 
 

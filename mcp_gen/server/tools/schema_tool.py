@@ -16,8 +16,9 @@ from mcp_gen.core.errors import UsageError
 from mcp_gen.core.projection.project import restate
 from mcp_gen.server.context.blocking import call_in_thread
 from mcp_gen.server.functions.schema_validation import CompiledSchema
+from mcp_gen.server.listing.icons import check_icons
 from mcp_gen.server.tools.output import Output, output_for_schema
-from mcp_gen.server.tools.tool import ServerTool, TaskSupport, check_icons, plain_arguments
+from mcp_gen.server.tools.tool import ServerTool, TaskSupport, plain_arguments
 from mcp_wire import latest
 
 if TYPE_CHECKING:

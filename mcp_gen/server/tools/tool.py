@@ -1,4 +1,4 @@
-"""Base class of tools; checks of tool names, icons and UI metadata."""
+"""Base class of tools; checks of tool names and UI metadata."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import asyncio
 import logging
 import re
 from abc import abstractmethod
-from collections.abc import Awaitable, Iterable, Mapping
+from collections.abc import Awaitable, Mapping
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias, TypeVar
 
@@ -14,6 +14,7 @@ import msgspec
 from msgspec import Raw
 
 from mcp_gen.core.errors import ToolError, UsageError
+from mcp_gen.core.mistakes.checks import is_above_zero
 from mcp_gen.core.transport.header_params import marked_params
 from mcp_gen.server.context.options import AnyTool, UnknownArguments
 
@@ -29,7 +30,6 @@ __all__ = [
     "ServerTool",
     "TaskSupport",
     "check_app_uri",
-    "check_icons",
     "header_params_of",
     "is_tool_name",
     "plain_arguments",
@@ -45,7 +45,6 @@ TaskSupport: TypeAlias = Literal["optional", "required"]
 
 _log = logging.getLogger("mcp_gen.server")
 _NAME = r"[A-Za-z0-9_.\-]{1,128}"
-_SOURCES = ("https:", "data:")
 
 
 class InvalidArguments(msgspec.ValidationError):
@@ -97,8 +96,8 @@ class ServerTool(AnyTool):
                 f"tool {name!r}: a name has 1 to 128 of letters, digits, `_`, `-` and `.`: "
                 "give it one with name="
             )
-        if timeout_s is not None and not timeout_s > 0:
-            raise UsageError(f"tool {name}: timeout_s={timeout_s}: expected seconds, more than 0")
+        if timeout_s is not None and not is_above_zero(timeout_s):
+            raise UsageError(f"tool {name}: timeout_s={timeout_s!r}: expected seconds, more than 0")
         if task not in (None, "optional", "required"):
             raise UsageError(f'tool {name}: task={task!r}: expected "optional", "required" or None')
         self.name = name
@@ -231,27 +230,6 @@ def plain_arguments(arguments: Raw | dict[str, Any] | None) -> dict[str, Any]:
     if isinstance(arguments, Raw):
         return msgspec.json.decode(arguments, type=dict[str, Any])
     return arguments or {}
-
-
-def check_icons(what: str, icons: Iterable[latest.Icon] | None) -> None:
-    """Check that icons have `https:` or `data:` URIs, which clients can show safely.
-
-    Args:
-        what: Beginning of the error message.
-        icons: The icons, if any.
-
-    Raises:
-        UsageError: An icon has another scheme.
-
-    Source: https://modelcontextprotocol.io/specification/2026-07-28/basic#icons
-    """
-    for icon in icons or ():
-        if not icon.src.lower().startswith(_SOURCES):
-            scheme = icon.src.partition(":")[0][:20]
-            raise UsageError(
-                f"{what}: an icon's src starts with `https:` or `data:`, not `{scheme}`: "
-                "clients show no others"
-            )
 
 
 def validate_ui(name: str, ui: McpUiToolMeta | str) -> McpUiToolMeta:

@@ -14,7 +14,8 @@ from mcp_gen.core.checks.finite import check_plain
 from mcp_gen.server.content.results import at_newest, is_alternative_result, is_result
 from mcp_gen.server.context.options import AnyTool, UnknownArguments
 from mcp_gen.server.functions.pending_checks import settled
-from mcp_gen.server.tools.tool import InvalidArguments, ServerTool, check_icons, validate_ui
+from mcp_gen.server.listing.icons import check_icons
+from mcp_gen.server.tools.tool import InvalidArguments, ServerTool, validate_ui
 from mcp_gen.server.transforms.argument import Argument
 from mcp_gen.server.transforms.arguments import ArgumentMapping
 from mcp_gen.server.transforms.decoder import ArgumentDecoder, direct_decoder
@@ -96,7 +97,7 @@ def transformed(
     }
     described = {what: value for what, value in given.items() if value is not None}
     made = TransformedTool(tool, tool.name if name is None else name, described, arguments, result)
-    made.ui = tool.ui
+    made.ui, made.tags = tool.ui, tool.tags
     if ui is not None:
         made.ui = validate_ui(made.name, ui)
     return made

@@ -30,6 +30,7 @@ from mcp_gen.core.errors import (
 )
 from mcp_gen.core.extensions.extensions import CLIENT, Extensions, declared, missing
 from mcp_gen.core.loose_json import read_meta
+from mcp_gen.core.mistakes.checks import check_callable
 from mcp_gen.core.peer_values import shortened
 from mcp_gen.core.projection.project import restate
 from mcp_gen.core.revisions import find_revision, per_request, with_handshake
@@ -116,6 +117,7 @@ class Kernel(Generic[C]):
         """Handlers of the methods; call `changed` after replacing them."""
         self.hooks = hooks
         hooks.accept, hooks.outbound.accept = check_result, restate_result
+        hooks.check = hooks.outbound.check = check_callable
         self.context = context
         self.declared_capabilities = offered
         self.server_info = server_info

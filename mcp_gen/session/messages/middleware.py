@@ -80,6 +80,11 @@ def validate_middleware(middleware: M) -> M:
     Raises:
         UsageError: it is not async, or does not take these parameters.
     """
+    if not callable(middleware):
+        raise UsageError(
+            f"middleware {_name(middleware)}: expected an async function (ctx, method, params, "
+            "call_next), or an object with such a `__call__`"
+        )
     callables: tuple[Any, ...] = (middleware, type(middleware).__call__)
     if not any(map(inspect.iscoroutinefunction, callables)):
         raise UsageError(

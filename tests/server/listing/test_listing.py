@@ -89,6 +89,17 @@ async def test_a_list_that_is_kept_says_once_who_the_server_is(kind: str) -> Non
 # --- pages ---
 
 
+@each_list
+async def test_a_page_has_a_thousand_items_unless_the_server_says_otherwise(kind: str) -> None:
+    names = [f"n{number}" for number in range(1_001)]
+    server, whole = offering(kind, *names), offering(kind, *names, page_size=None)
+    async with talking(server, PER_REQUEST) as client:
+        first, cursor = await Reader(client).page(kind)
+        assert (len(first), await Reader(client).page(kind, cursor)) == (1_000, (["n1000"], None))
+    async with talking(whole, PER_REQUEST) as client:
+        assert await Reader(client).page(kind) == (names, None)
+
+
 @every_revision
 @each_list
 async def test_without_a_page_size_there_is_one_page(revision: str, kind: str) -> None:

@@ -38,8 +38,8 @@ def root(tmp_path: Path) -> Path:
     return folder
 
 
-def serving(root: Path, **options: Any) -> Server:
-    server = Server("files")
+def serving(root: Path, *, page_size: int | None = 100, **options: Any) -> Server:
+    server = Server("files", page_size=page_size)
     server.add_resources(FileResources(root, prefix="docs://", **options))
     return server
 
@@ -147,7 +147,7 @@ async def test_a_cursor_of_somebody_else_is_refused(root: Path, revision: str, c
 async def test_a_list_without_pages_is_bounded(
     root: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
-    assert len(await listed(serving(root, max_listed=2))) == 2
+    assert len(await listed(serving(root, page_size=None, max_listed=2))) == 2
     assert "more than 2 files" in caplog.text
 
 

@@ -11,7 +11,6 @@ from typing import Any
 import jsonschema_rs
 import msgspec
 import pytest
-from msgspec import UNSET
 
 import mcp_wire
 from mcp_gen import Context, McpError, Server, UsageError, content

@@ -1,0 +1,1 @@
+"""Mistakes of users, one module per area: each has a list `MISTAKES`."""
