@@ -48,6 +48,7 @@ if TYPE_CHECKING:
     from mcp_gen.manager.config import ServerConfig
     from mcp_gen.manager.events import ManagerEvent, Reconnect
     from mcp_gen.manager.manager import ClientManager
+    from mcp_gen.manager.model_results import tool_result_for
     from mcp_gen.server.content.blocks import Structured
     from mcp_gen.server.context.answers import Accepted, Cancelled, Declined
     from mcp_gen.server.context.context import Context
@@ -132,6 +133,7 @@ __all__ = [
     "media_of",
     "project",
     "text_of",
+    "tool_result_for",
     "transformed",
     "user",
 ]
@@ -175,6 +177,7 @@ _HOMES = {
     "media_of": "mcp_gen.client.tools.result_content",
     "project": "mcp_gen.core.projection.project",
     "text_of": "mcp_gen.client.tools.result_content",
+    "tool_result_for": "mcp_gen.manager.model_results",
     "transformed": "mcp_gen.server.transforms.transformed_tool",
     "user": "mcp_gen.server.prompts.messages",
 }

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import subprocess
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -90,3 +91,19 @@ def test_an_item_is_counted_again_after_a_write(revision: str) -> None:
         call("add", item="bolt", number=4)
         texts.append(text(call("count", item="bolt")))
     assert texts == ["3 (count 1)", "3 (count 1)", "7 (count 2)"]
+
+
+def test_a_model_gets_the_results_of_its_calls() -> None:
+    ran = subprocess.run(
+        [sys.executable, str(EXAMPLES / "model_tools.py")],
+        capture_output=True,
+        text=True,
+        check=True,
+        timeout=60,
+    )
+    assert ran.stdout == "bolts: 12, screws: an error is True\n"
+
+
+def test_every_program_is_tested_here() -> None:
+    source = Path(__file__).read_text("utf-8")
+    assert [path.stem for path in EXAMPLES.glob("*.py") if f'"{path.stem}' not in source] == []

@@ -20,7 +20,7 @@ from mcp_gen.manager.model_formats import export_tools
 from mcp_gen.manager.names import split
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Collection, Mapping
 
     from typing_extensions import TypeForm
 
@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from mcp_gen.client.session.tool_calls import CallOptions
     from mcp_gen.manager.catalog import ListName
     from mcp_gen.manager.managed_server import ManagedServer
+    from mcp_gen.manager.model_calls import ToolResults
     from mcp_gen.manager.model_formats import Api, ExportedTools
     from mcp_gen.manager.resource_cache import ResourceCache
     from mcp_wire import latest
@@ -91,11 +92,11 @@ class ManagerCalls:
         """Return the tools of all servers in the format of a model API.
 
         Schemas are passed on unchanged. A tool whose qualified name is too long for the API is left
-        out: 64 characters for OpenAI, 128 for Anthropic.
+        out: 64 characters for OpenAI and Gemini, 128 for Anthropic.
 
         Args:
             api: `openai` for Chat Completions, `openai-responses` for Responses, `anthropic` for
-                Messages.
+                Messages, `gemini` for the `function_declarations` of a tool.
 
         Returns:
             A list to pass to the API. Its `problems` name the tools that were left out, and what
@@ -195,6 +196,53 @@ class ManagerCalls:
             )
 
         return await server.request(call, again=again, wait_s=timeout_s)
+
+    async def run_tool_calls(
+        self,
+        api: Api,
+        reply: Any,
+        *,
+        max_at_once: int = 8,
+        timeout_s: float | None = 60.0,
+        skip: Collection[str] = (),
+    ) -> ToolResults:
+        """Run the tool calls of a model's reply concurrently, and return their results.
+
+            reply = await anthropic.messages.create(messages=messages, tools=tools, ...)
+            messages.append({"role": "assistant", "content": reply.content})
+            messages += await manager.run_tool_calls("anthropic", reply)
+
+        The results are in the order of the calls. A call that fails, in whatever way, has an error
+        result for the model to read: an unknown tool, arguments that are no JSON, a server that is
+        not connected, a timeout.
+
+        Args:
+            api: The API; see `tools_for`.
+            reply: The reply as the API's SDK returns it, or as JSON: a Message of Anthropic, a
+                ChatCompletion or Response of OpenAI, a GenerateContentResponse of Gemini.
+            max_at_once: The most calls that run at the same time.
+            timeout_s: Seconds that each call may take once it runs; None for no limit.
+            skip: Names of tools that are not run, because the program answers their calls itself.
+
+        Returns:
+            The messages to append to the conversation, none if there was no call. `results` are
+            the results alone, as `tool_result_for` returns them. Images for OpenAI Chat
+            Completions are in a user message at the end.
+
+        Raises:
+            UsageError: an unknown API, a reply of another one, or `max_at_once` below 1.
+        """
+        # Loaded with the first reply: hosts may call tools without a model.
+        from mcp_gen.manager.model_calls import run_calls
+
+        return await run_calls(
+            api,
+            reply,
+            self.call_tool,
+            max_at_once=max_at_once,
+            timeout_s=timeout_s,
+            skip=skip,
+        )
 
     async def get_prompt(
         self,

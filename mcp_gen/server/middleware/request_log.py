@@ -107,10 +107,10 @@ def shown_json(value: Any, depth: int = MAX_DEPTH) -> Any:
         depth: Levels that are shown.
     """
     if isinstance(value, str):
-        text = shown_text(value[:MAX_SEARCHED])
+        begin = shown_text(value[:MAX_SEARCHED])
         if len(value) <= MAX_SEARCHED:
-            return shortened(text)
-        return f"{shortened(text[:MAX_SHOWN])}... ({len(value)} characters)"
+            return shortened(begin)
+        return f"{shortened(begin[:MAX_SHOWN])}... ({len(value)} characters)"
     if isinstance(value, Mapping):
         members = cast("Mapping[str, Any]", value)
         if depth == 0:

@@ -292,6 +292,16 @@ async def test_a_call_in_progress_is_not_cached_nor_waited_for_after_a_drop(revi
         assert await client.text("slow") == "2"
 
 
+@each_lifecycle
+async def test_a_result_of_before_a_drop_is_not_kept(revision: str) -> None:
+    async with counting(revision) as (made, client):
+        (first,) = await during(made, client, 1)
+        made.cache.drop()
+        made.goes_on.set()
+        await first.result()
+        assert await client.text("slow") == "2"
+
+
 # --- bounds ---
 
 
