@@ -33,6 +33,8 @@ def read_value(
         msgspec.ValidationError: The data does not fit; the message ends in the path.
         UsageError: Neither msgspec nor pydantic can read the type.
     """
+    if kind is object:
+        return data
     try:
         reader = json_reader_for(kind)
     except NotJsonType as error:

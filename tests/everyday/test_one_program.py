@@ -43,7 +43,7 @@ EXPECTED: dict[str, Any] = {
     "heard": ["log halfway", "progress 1", "progress 2"],
 }
 SOME_CANNOT_ASK = {"order": "McpError"}
-"""What differs where a client cannot be asked to fill in a form."""
+"""Differences where a client cannot be asked to fill in a form."""
 
 
 def expected(revision: str) -> dict[str, Any]:

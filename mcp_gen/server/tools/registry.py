@@ -296,10 +296,10 @@ def _unknown_arguments(tool: ServerTool, given: Any) -> str | None:
         return None
     if schema.get("additionalProperties") is not False or "patternProperties" in schema:
         return None
-    try:
-        names = (
-            given if isinstance(given, dict) else msgspec.json.decode(given, type=dict[str, Raw])
-        )
-    except (msgspec.DecodeError, UnicodeDecodeError):
-        return None
+    names: dict[str, Any] = given
+    if not isinstance(given, dict):
+        try:
+            names = msgspec.json.decode(given, type=dict[str, Raw])
+        except (msgspec.DecodeError, UnicodeDecodeError):
+            return None
     return describe_unknown(names, schema.get("properties", {}))
