@@ -178,3 +178,13 @@ async def test_a_server_that_answers_is_asked_again(revision: str) -> None:
         async with asyncio.timeout(WAIT_S):
             await asked.wait()
         assert session.revision == revision
+
+
+@every_revision
+async def test_no_ping_waits_for_its_time_when_the_session_is_closed(revision: str) -> None:
+    before = asyncio.all_tasks()
+    client = Client("c", keep_alive_s=WAIT_S)
+    async with using(client, await MemoryPeer(opening(revision)).start(), revision):
+        pass
+    await asyncio.sleep(0)
+    assert asyncio.all_tasks() == before

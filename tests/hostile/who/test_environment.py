@@ -187,7 +187,7 @@ class TestRefusals:
     @pytest.mark.parametrize(
         ("server", "env", "why"),
         [
-            ("http://127.0.0.1:9/mcp", "inherit", "--env is for commands"),
+            ("http://127.0.0.1:9/mcp", "inherit", "--env is for commands and Python code"),
             ("python", "=x", "--env: expected `NAME=value`, `NAME` or `inherit`"),
             ("python", "NO_SUCH_VARIABLE", "--env: the environment has no `NO_SUCH_VARIABLE`"),
         ],

@@ -19,6 +19,7 @@ from mcp_gen.server.mounting import suspended_calls
 from mcp_gen.server.mounting.caller_relay import MAX_QUEUED, CallerRelay
 from mcp_gen.server.mounting.mount import MAX_WARNED
 from mcp_gen.session.duplex.held_messages import MAX_HELD
+from mcp_gen.session.duplex.server import MAX_HELD as SERVER_MAX_HELD
 from mcp_gen.session.http_server.streams import MAX_LISTENING
 from tests.server.mounting.gateway import gateway, until, weather
 from tests.support.frames import HANDSHAKE, PER_REQUEST, Speaker, each_lifecycle
@@ -106,6 +107,27 @@ async def test_a_session_has_a_bounded_number_of_streams() -> None:
             await one.begun()
         await asyncio.wait_for(until(lambda: all(one.task.done() for one in opened[:8])), WAIT_S)
         assert not any(one.task.done() for one in opened[8:])
+
+
+async def test_above_the_limit_of_a_handshake_only_what_wants_an_answer_gets_one() -> None:
+    server, began, go_on = Server("s"), asyncio.Event(), asyncio.Event()
+
+    @server.hooks.before_initialize
+    async def wait(ctx: Any, params: Any) -> None:
+        began.set()
+        await go_on.wait()
+
+    async with talking(server, HANDSHAKE, opened=False) as client:
+        speaker = client.speaker
+        client.send(speaker.initialize(0))
+        client.send(*(speaker.request(id, "ping") for id in range(1, SERVER_MAX_HELD + 1)))
+        await asyncio.wait_for(began.wait(), WAIT_S)
+        client.send(b'{"jsonrpc":"2.0","method":"notifications/any"}')
+        client.send(b'{"jsonrpc":"2.0","id":"malformed","method":5}')
+        refused = await client.next()
+        go_on.set()
+        assert "result" in await client.answer(SERVER_MAX_HELD)
+    assert refused["error"]["code"] == -32600
 
 
 class CountingStore(MemorySessionStore):
