@@ -149,8 +149,14 @@ class Ledger:
         self._cancelled.update(reading.must)
 
     def excuse_all(self) -> None:
-        """Demand no answer to what is open: the session has ended, and a new one begins."""
+        """Demand no answer to what is open: the session has ended."""
         self._cancelled.update(self._must)
+
+    def begin(self) -> None:
+        """Begin a new session: ids that were used in the one before may be used in it.
+
+        Not when that one ends, as more of it may be heard until the new one is opened.
+        """
         self._watch.renew()
 
     # --- at the end ---

@@ -17,6 +17,7 @@ import pytest
 from mcp_gen.core.transport.protocols import Duplex, Receiver
 from tests.fuzz.findings import BLOCK, Block, Finding, Findings
 from tests.fuzz.growth import growth
+from tests.fuzz.ledger import Ledger
 from tests.fuzz.surfaces import duplex
 from tests.fuzz.surfaces.duplex import Line
 from tests.fuzz.surfaces.memory import Memory
@@ -25,6 +26,7 @@ from tests.fuzz.target import make_server
 from tests.fuzz.values import is_object
 from tests.fuzz.worker import Done, Order, fuzz, run_block
 from tests.soak.figures import live_kb
+from tests.support.frames import HANDSHAKE, Speaker, encoded
 
 INDEXES = tuple(range(2 * BLOCK, 2 * BLOCK + 20))
 
@@ -156,6 +158,26 @@ async def test_a_target_with_a_fault_is_found(
 
 async def test_a_target_without_a_fault_is_good() -> None:
     assert await found_with(lambda _, frame: [frame]) == []
+
+
+QUESTION = encoded({"jsonrpc": "2.0", "id": 1, "method": "ping"})
+
+
+@pytest.mark.parametrize(("begins_anew", "faults"), [(True, []), (False, ["invalid"])])
+def test_an_id_may_be_used_again_in_a_new_session_alone(
+    begins_anew: bool, faults: list[str]
+) -> None:
+    ledger = Ledger(HANDSHAKE)
+    ledger.findings = Findings(Block(7, "http", INDEXES))
+    for message in (Speaker(HANDSHAKE).initialize(0), Speaker(HANDSHAKE).initialized):
+        ledger.sent(message, None)
+    ledger.excuse_all()
+    # The session that has ended is heard until the new one is opened.
+    ledger.came(QUESTION)
+    if begins_anew:
+        ledger.begin()
+    ledger.came(QUESTION)
+    assert [one.kind for one in ledger.findings.found] == faults
 
 
 async def test_a_session_that_answers_no_more_is_found_by_its_probe(

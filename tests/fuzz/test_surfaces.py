@@ -13,15 +13,16 @@ from mcp_gen.client.session.session import ClientSession
 from mcp_gen.core import envelope
 from mcp_gen.transports.http_server.asgi import Receive, Scope, Send
 from tests.fuzz import target
-from tests.fuzz.findings import BLOCK, Block, Finding
+from tests.fuzz.findings import BLOCK, Block, Finding, Findings
 from tests.fuzz.surfaces import duplex, http
 from tests.fuzz.surfaces.all import SURFACES, make
+from tests.fuzz.surfaces.client import Far
 from tests.fuzz.surfaces.http import Http
 from tests.fuzz.surfaces.stdio import Stdio
 from tests.fuzz.surfaces.surface import Complaints, Surface
 from tests.fuzz.worker import run_block
 from tests.support.frames import ALL as REVISIONS
-from tests.support.frames import HANDSHAKE, PER_REQUEST
+from tests.support.frames import HANDSHAKE, PER_REQUEST, Speaker, encoded
 
 
 async def found_on(surface: Surface, name: str, number: int, inputs: int = BLOCK) -> list[Finding]:
@@ -55,6 +56,20 @@ async def test_a_question_that_nobody_answers_is_no_fault_of_the_target(
         session = await client.connect(target.make_server(), revision=HANDSHAKE)
         read: Any = await session.read_resource("note://b")
     assert read.contents[0].text == "not asked"
+
+
+def test_the_answer_to_a_question_of_a_lost_session_is_not_judged_in_the_next() -> None:
+    question = encoded({"jsonrpc": "2.0", "id": "old", "method": "ping"})
+    answer = encoded({"jsonrpc": "2.0", "id": "old", "result": {}})
+    block = Block.number(7, "client", REVISIONS.index(HANDSHAKE))
+    far: Any = Far(block, Findings(block))
+    far._check(answer)
+    assert [one.kind for one in far._findings.found] == ["invalid"]
+    far = Far(block, Findings(block))
+    far._note_id(question)
+    far._check(Speaker(HANDSHAKE).initialize(1))
+    far._check(answer)
+    assert far._findings.found == []
 
 
 async def test_a_process_that_ends_is_found(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -19,7 +19,7 @@ from mcp_gen.server.listing.cursors import decode, encode
 from mcp_gen.server.listing.listing import Listing
 from mcp_gen.server.resources.contents import read_result
 from mcp_gen.server.resources.resource import FixedResource, TemplatedResource
-from mcp_gen.server.resources.uris import is_uri
+from mcp_gen.server.resources.uris import escaped, is_uri
 from mcp_wire import latest
 
 if TYPE_CHECKING:
@@ -152,7 +152,11 @@ class ResourceRegistry:
             value = ctx.allow(await item.read(ctx, found.values))
             hints = {**self._hints_of_reads(), **item.hints}
             made: common.ReadResourceResult | common.InputRequiredResult = read_result(
-                value, revision, uri=uri, mime_type=item.mime_type, hints=hints
+                value,
+                revision,
+                uri=uri if uri.isascii() else escaped(uri),
+                mime_type=item.mime_type,
+                hints=hints,
             )
             return made
         except ResourceNotFound as error:

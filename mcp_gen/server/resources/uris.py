@@ -6,13 +6,22 @@ import re
 
 from mcp_gen.core.errors import UsageError
 
-__all__ = ["check_literal", "check_prefix", "check_uri", "decoded", "is_traversal", "is_uri"]
+__all__ = [
+    "check_literal",
+    "check_prefix",
+    "check_uri",
+    "decoded",
+    "escaped",
+    "is_traversal",
+    "is_uri",
+]
 
 # Texts, not compiled patterns: `re` compiles and keeps each one when it is first used.
 _SCHEME = r"[A-Za-z][A-Za-z0-9+.\-]*:"
 _SCHEME_BEGUN = r"([A-Za-z][A-Za-z0-9+.\-]*)?"
 _NO_LITERAL = r"[^!#$&'()*+,\-./0-9:;=?@A-Z\[\]_a-z~%]|%(?![0-9A-Fa-f]{2})"
 _NO_URI = r"[\x00-\x20\x7f<>\"\\^`{|}]"
+_ASCII = "".join(map(chr, range(128)))
 _BAD_PERCENT = r"%(?![0-9A-Fa-f]{2})"
 
 
@@ -58,6 +67,17 @@ def _without_scheme(text: str, what: str) -> UsageError:
 def is_uri(text: str) -> bool:
     """Return True if a client's text is a URI; characters beyond ASCII are allowed."""
     return bool(re.match(_SCHEME, text)) and not re.search(_NO_URI, text)
+
+
+def escaped(uri: str) -> str:
+    """Return the URI with its characters beyond ASCII percent-encoded: a result may hold no others.
+
+    Source: https://www.rfc-editor.org/rfc/rfc3987.html#section-3.1
+    """
+    # Loaded when used: few URIs need it.
+    from urllib.parse import quote
+
+    return quote(uri, safe=_ASCII)
 
 
 def decoded(raw: str) -> str:

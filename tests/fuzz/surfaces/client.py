@@ -100,7 +100,7 @@ class Far(httpx2.AsyncBaseTransport):
         self._used: set[str] = set()
         """Ids of requests to the client."""
         self._reused: set[str] = set()
-        """Those of more than one request."""
+        """Those of more than one request, or of a session that was lost."""
         self._unclear = False
         """True if nobody knows which requests the client has read."""
         self._watch = self._new_watch()
@@ -198,6 +198,8 @@ class Far(httpx2.AsyncBaseTransport):
         if b'"method":"initialize"' in body:
             # A session that was lost begins anew, and counts its ids anew.
             self._watch = self._new_watch()
+            # Streams of the one before may still be read, and what they ask is answered.
+            self._reused |= self._used
         if self._answers_reused(body):
             return
         self._watch.saw("client", body)

@@ -54,6 +54,7 @@ class WebLine(Line):
 
     async def open(self) -> None:
         """Open a session, where the revision has one."""
+        self.ledger.begin()
         profile = self.speaker.profile
         if profile.http_transport == "sse_pair":
             await self._open_stream()

@@ -253,6 +253,16 @@ async def test_a_uri_is_taken_as_it_was_sent(revision: str) -> None:
 
 
 @every_revision
+async def test_characters_beyond_ascii_of_a_uri_are_escaped_in_its_result(revision: str) -> None:
+    def joined(a: str, b: str) -> str:
+        return a + b
+
+    server = with_template("u://{a}/{b}", joined)
+    part = await contents(server, revision, "u://é%20/\u0598")
+    assert (part["uri"], part["text"]) == ("u://%C3%A9%20/%D6%98", "é \u0598")
+
+
+@every_revision
 async def test_a_method_of_an_object_serves_too(revision: str) -> None:
     class Notes:
         async def one(self, id: int) -> str:
