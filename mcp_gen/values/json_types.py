@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime
 import enum
+import sys
 from collections import abc
 from collections.abc import Iterable
 from functools import lru_cache
@@ -240,11 +241,18 @@ def _reader_of_class(kind: type[Any], enclosing: frozenset[Any]) -> JsonTypeRead
 
         return _reader_of_fields(kind, [field.name for field in fields(kind)], enclosing)
     if is_typeddict(kind) or is_named_tuple(kind):
+        if _is_unknown_to_pydantic(kind):
+            return _of_msgspec(kind, list(kind.__annotations__), enclosing)
         return _reader_of_fields(kind, list(kind.__annotations__), enclosing)
     attributes: Any = getattr(kind, "__attrs_attrs__", None)
     if attributes is not None:
         return _of_msgspec(kind, [one.name for one in attributes], enclosing)
     raise _not_json_type(kind)
+
+
+def _is_unknown_to_pydantic(kind: Any) -> bool:
+    """Return True for a TypedDict that pydantic refuses: of `typing`, before Python 3.12."""
+    return sys.version_info < (3, 12) and type(kind).__module__ == "typing"
 
 
 def _of_msgspec(kind: type[Any], names: Iterable[str], enclosing: frozenset[Any]) -> JsonTypeReader:

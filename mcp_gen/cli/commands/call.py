@@ -86,7 +86,8 @@ def call(
 
     async def work(session: ClientSession, screen: Screen) -> Any:
         if given or check:
-            schema = await _schema(session, tool, command.options.again, check)
+            # A tool that is not listed may be there: the server says so.
+            schema = await _schema(session, tool, command.options.again, check and bool(given))
             arguments.update(convert(given, schema))
             if check:
                 await check_arguments(tool, arguments, schema)

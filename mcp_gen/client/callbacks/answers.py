@@ -10,6 +10,7 @@ import msgspec
 
 import mcp_wire
 from mcp_gen.client.callbacks.callbacks import as_root
+from mcp_gen.core.checks.finite import check_plain
 from mcp_gen.core.checks.sampling import find_unpaired_tool_use
 from mcp_gen.core.errors import (
     InputRefused,
@@ -158,6 +159,7 @@ def _form_content(answer: Any) -> dict[str, Any]:
         from mcp_gen.values.unserializable import not_json
 
         raise not_json(answer, "elicitation") or error from None
+    check_plain(answer, "elicitation")
     if content.__class__ is not dict:
         kind = type(answer).__name__
         raise UsageError(

@@ -16,6 +16,7 @@ from mcp_gen.core.projection.project import restate
 from mcp_wire import latest
 
 if TYPE_CHECKING:
+    from mcp_gen.client.requests.argument_values import Arguments
     from mcp_gen.client.session.session import ClientSession
     from mcp_wire.profile import Profile
 
@@ -31,7 +32,7 @@ __all__ = [
 
 Action: TypeAlias = Literal["accept", "decline", "cancel"]
 _Sampled: TypeAlias = "latest.CreateMessageResult | None"
-_Filled: TypeAlias = "latest.ElicitResult | Mapping[str, Any]"
+_Filled: TypeAlias = "latest.ElicitResult | Arguments"
 _UrlAnswer: TypeAlias = "latest.ElicitResult | Action"
 
 SamplingHandler: TypeAlias = (
@@ -41,7 +42,10 @@ SamplingHandler: TypeAlias = (
 FormHandler: TypeAlias = (
     "Callable[[ClientSession, latest.ElicitRequestFormParams], _Filled | Awaitable[_Filled]]"
 )
-"""Form elicitation handler: `handler(session, params)`, sync or async; a mapping means `accept`."""
+"""Form elicitation handler: `handler(session, params)`, sync or async.
+
+A mapping, or an object with fields such as a model or a dataclass, means `accept`.
+"""
 UrlHandler: TypeAlias = (
     "Callable[[ClientSession, UrlElicitation], _UrlAnswer | Awaitable[_UrlAnswer]]"
 )

@@ -72,8 +72,9 @@ class CallbackDecorators(ABC):
         """Register the handler of `elicitation/create` in form mode.
 
         The handler shows the user a form. It is called as `handler(session, params)`, sync or
-        async, and returns an ElicitResult, or a mapping of answers by key, which is the same as
-        `accept`. Missing answers are filled from the defaults of the form.
+        async, and returns an ElicitResult, or the answers, which is the same as `accept`: a
+        mapping, or an object with a field for each, such as a model or a dataclass. Missing
+        answers are filled from the defaults of the form.
 
         Args:
             handler: The handler.

@@ -7,6 +7,7 @@ from typing import Any, ClassVar, Protocol, TypeAlias
 
 import msgspec
 
+from mcp_gen.core.checks.finite import check_plain
 from mcp_gen.core.errors import UsageError
 from mcp_gen.core.projection.project import restate
 from mcp_gen.values.custom_types import to_plain
@@ -72,6 +73,8 @@ def _plain_object(name: str, arguments: Any) -> dict[str, Any]:
         from mcp_gen.values.unserializable import not_json
 
         raise not_json(arguments, name, "$.arguments") or error from None
+    # Pydantic writes null for such a number.
+    check_plain(arguments, name, "$.arguments")
     if plain.__class__ is not dict:
         raise UsageError(
             f"{name}: arguments: expected a dict, or an object with fields such as a model or a "

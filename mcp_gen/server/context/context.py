@@ -383,7 +383,8 @@ class Context(Struct, Generic[App_co], eq=False):
         `input_required`, and the handler runs again from its beginning when the client sends the
         answer. Code before `elicit` then runs more than once; see `once`.
 
-        A form is a dataclass, a msgspec.Struct or a TypedDict of plain fields. A field is a str,
+        A form is a dataclass, an attrs class, a msgspec.Struct, a TypedDict or a pydantic model of
+        plain fields. A field is a str,
         int, float, bool, datetime or date, a Literal or an Enum of texts, or a list of such a
         Literal or Enum.
         `Annotated[..., msgspec.Meta(...)]` adds titles, descriptions, bounds and, in

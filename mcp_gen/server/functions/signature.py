@@ -30,6 +30,7 @@ from mcp_gen.values.json_types import (
     JsonTypeReader,
     NotJsonType,
     json_reader_for,
+    metadata,
 )
 from mcp_gen.values.reading import read_value
 
@@ -150,9 +151,19 @@ class Signature:
             if info is not None:
                 hint, default = Annotated[hint, info], pydantic_types.default_of(info, NO_DEFAULT)
             reader = self.reader_of(name, hint)
+            self._check_no_alias(name, hint)
             self.has_extra_schema |= JsonTypeReader.EXTRA in reader
             self.is_hooked |= reader.is_hooked
             self.parameters.append(Parameter(name, hint, default, reader.by_pydantic))
+
+    def _check_no_alias(self, name: str, hint: Any) -> None:
+        for one in metadata(hint):
+            alias = getattr(one, "validation_alias", None) or getattr(one, "alias", None)
+            if alias is not None:
+                raise UsageError(
+                    f"{self.name}: {name}: alias={alias!r} is for fields of models: name the "
+                    "parameter so, or transform the tool"
+                )
 
     def _missing_annotation(self, name: str) -> str:
         if name in ("self", "cls"):

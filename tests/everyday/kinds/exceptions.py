@@ -21,6 +21,7 @@ NO_TYPE: Mapping[str, str] = {
 """Types that can be no argument and no result: the end or a part of the message, by kind."""
 
 _NO_FIELD = (
+    *("TypedDict of a model", "tuple of a model and a TypedDict"),
     *("pydantic root model", "dataclass of a model", "Struct of a model", "bytes"),
     *("NamedTuple", "NamedTuple or None", "list of date", "list of path"),
     *("union of a date and a number", "list of NamedTuple"),

@@ -85,6 +85,10 @@ class Typed(TypedDict):
     day: NotRequired[dt.date]
 
 
+class TypedOfModel(TypedDict):
+    inner: Model
+
+
 class Row(NamedTuple):
     name: str
     day: dt.date
@@ -135,6 +139,10 @@ _BASE: dict[str, Kind] = {
         DataOfModel, DataOfModel("Eve", MODEL), {"name": "Eve", "inner": MODEL_JSON}
     ),
     "TypedDict": Kind(Typed, {"name": "Ada", "day": DAY}, PLAIN),
+    "TypedDict of a model": Kind(TypedOfModel, {"inner": MODEL}, {"inner": MODEL_JSON}),
+    "tuple of a model and a TypedDict": Kind(
+        tuple[Model, Typed], (MODEL, {"name": "Ada"}), [MODEL_JSON, {"name": "Ada"}]
+    ),
     "NamedTuple": Kind(Row, Row("Ada", DAY), ["Ada", "2024-01-02"]),
     "Struct": Kind(Record, RECORD, RECORD_JSON),
     "Struct of a model": Kind(

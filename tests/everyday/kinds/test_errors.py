@@ -118,6 +118,17 @@ async def test_an_argument_that_is_no_json_is_named_and_not_sent(revision: str) 
     assert given == []
 
 
+@pytest.mark.parametrize("value", [Item(float("nan")), Model(when=float("inf"))], ids=str)
+async def test_a_number_that_json_lacks_is_not_sent_in_an_object(value: Any) -> None:
+    server, given = plain_server()
+    async with served(server) as session:
+        with pytest.raises(UsageError, match=r"JSON has no number .* - at `\$\.arguments\.it\."):
+            await session.call_tool("take", {"it": value})
+        with pytest.raises(UsageError, match=r"JSON has no number .* - at `\$\.arguments\.it\."):
+            await session.get_prompt("ask", {"it": value})
+    assert given == []
+
+
 @pytest.mark.parametrize("arguments", [[1], "text", 5])
 async def test_arguments_that_are_no_object_are_not_sent(arguments: Any) -> None:
     server, given = plain_server()

@@ -96,6 +96,7 @@ WRONG: list[tuple[Any, str]] = [
         takes(tuple[pydantic.PositiveInt, Struct]),
         "types of msgspec and of pydantic do not go together",
     ),
+    (takes(Annotated[int, pydantic.Field(alias="size")]), "tool: value: alias='size' is for"),
     (gives(Plain), "tool: its result: JSON has nothing for Plain"),
     (gives(Iterator[str]), "tool: its result: JSON has nothing for .*Iterator"),
     (yields, "yields: a handler returns all it has, in a list"),
