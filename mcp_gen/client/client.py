@@ -208,6 +208,7 @@ class Client(CallbackDecorators):
         timeout_s: float = 60.0,
         probe_timeout_s: float = 10.0,
         reconnect: bool = True,
+        server_name: str | None = None,
     ) -> ClientSession:
         """Connect to a server and return the session.
 
@@ -230,6 +231,8 @@ class Client(CallbackDecorators):
                 `initialize`.
             reconnect: True opens a new connection (or starts the command again) when the connection
                 was lost, with the next request.
+            server_name: Name of the program's own for the server: `session.server_name`, and the
+                beginning of the stderr lines of a command.
 
         Returns:
             The open session.
@@ -261,6 +264,7 @@ class Client(CallbackDecorators):
             self._settings,
             self._reports,
             _results_at(result_revision),
+            server_name,
         )
 
         async def open_session() -> ClientSession:

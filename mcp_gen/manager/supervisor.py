@@ -203,6 +203,7 @@ class ConnectionSupervisor:
                 target,
                 revision=config.revision,
                 probe_timeout_s=self._policy.probe_timeout_s,
+                server_name=self.name,
                 **options,
             )
             # From now on only this loop reconnects, with back-off; calls of the session do not.
