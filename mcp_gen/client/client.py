@@ -77,6 +77,8 @@ class Client(CallbackDecorators):
         max_values: Maximum number of keys and items in one result of a server. A result with more
             is not decoded: the call raises ProtocolError. Requests and notifications of a server
             may have 20,000.
+        max_message_bytes: Maximum size of a message of a server, in bytes, over stdio and HTTP;
+            None: 64 MiB. A larger answer fails its call with TransportError.
         validation: Treatment of protocol violations by servers. `lenient` ignores them, `report`
             reports them (see `on_violation`), `strict` reports them and makes the result an error.
             No mode ends the session.
@@ -113,6 +115,7 @@ class Client(CallbackDecorators):
         max_rounds: int = 10,
         max_cached_results: int = 256,
         max_values: int = DEFAULT_MAX_VALUES,
+        max_message_bytes: int | None = None,
         validation: Validation = "lenient",
         log_level: latest.LoggingLevel | None = None,
         keep_alive_s: float | None = None,
@@ -150,6 +153,7 @@ class Client(CallbackDecorators):
             keep_alive_timeout_s=keep_alive_timeout_s,
             schema_timeout_s=schema_timeout_s,
         )
+        self._max_message_bytes = max_message_bytes
         self._reports = ViolationReporter()
         self.hooks = ClientHooks(self._hooks_changed)
         """Decorators that register hooks, such as `@client.hooks.outbound.before_call_tool`."""
@@ -256,6 +260,7 @@ class Client(CallbackDecorators):
             http_client=http_client,
             env=env,
             probe_timeout_s=probe_timeout_s,
+            max_message_bytes=self._max_message_bytes,
         )
         profile = ClientProfile(
             self._info,

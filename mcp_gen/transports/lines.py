@@ -15,6 +15,8 @@ __all__ = ["DEFAULT_MAX_MESSAGE_BYTES", "LineReader", "LineWriter", "Sink", "rea
 DEFAULT_MAX_MESSAGE_BYTES = 64 * 1024 * 1024
 """Default of the maximum size of a received message: 64 MiB."""
 
+BEGINNING_BYTES = 1024
+"""Bytes of an oversized message that its receiver sees: the id is mostly among them."""
 ENOUGH_BYTES = 64 * 1024
 """Bytes of queued messages above which notifications wait: the capacity of a pipe."""
 
@@ -66,8 +68,9 @@ class LineReader:
             return
         if len(self._line) + len(part) > self._max:
             self._skipping = True
+            beginning = (self._line[:BEGINNING_BYTES] + part[:BEGINNING_BYTES])[:BEGINNING_BYTES]
             self._line.clear()
-            self._receiver.oversized(self._max)
+            self._receiver.oversized(self._max, bytes(beginning))
             return
         self._line += part
 
@@ -80,7 +83,7 @@ class LineReader:
 
     def _deliver(self, line: bytes) -> None:
         if len(line) > self._max:
-            self._receiver.oversized(self._max)
+            self._receiver.oversized(self._max, line[:BEGINNING_BYTES])
         elif line and not line.isspace():
             self._receiver.receive(line)
 

@@ -73,6 +73,7 @@ def resolve_target(
     http_client: Any = None,
     env: Environment = None,
     probe_timeout_s: float = 10.0,
+    max_message_bytes: int | None = None,
 ) -> ConnectTarget:
     """Return how to connect to a target.
 
@@ -84,6 +85,8 @@ def resolve_target(
         http_client: HTTP client; for URLs only.
         env: Environment variables; for commands only.
         probe_timeout_s: Seconds that an HTTP+SSE server may take to name its endpoint.
+        max_message_bytes: Maximum size of a received message, in bytes; for URLs and commands.
+            None: the default of the transport.
 
     Raises:
         UsageError: The command is empty, or an option of a URL or command was given without one.
@@ -98,13 +101,16 @@ def resolve_target(
         raise UsageError("headers, a bearer token and an HTTP client are for URLs")
     if env is not None and (url is not None or not isinstance(target, str | Sequence)):
         raise UsageError("environment variables are for commands")
+    limit: Mapping[str, Any] = {}
+    if max_message_bytes is not None:
+        limit = {"max_message_bytes": max_message_bytes}
     if url is not None:
-        return _over_http(url, http_options, probe_timeout_s)
+        return _over_http(url, {**http_options, **limit}, probe_timeout_s)
     if isinstance(target, ConnectTarget):
         return target
     if isinstance(target, str | Sequence):
         words = _split_command(target) if isinstance(target, str) else list(target)
-        return _over_command(words, env)
+        return _over_command(words, env, limit)
     if isinstance(target, ConnectableServer):
         return ConnectTarget(lambda: _in_memory(target, background), restarts=True)
     return ConnectTarget(lambda: target)
@@ -137,14 +143,14 @@ def _split_command(line: str) -> list[str]:
     return shlex.split(line)
 
 
-def _over_command(command: list[str], env: Environment) -> ConnectTarget:
+def _over_command(command: list[str], env: Environment, limit: Mapping[str, Any]) -> ConnectTarget:
     if not command:
         raise UsageError("connect(): expected a URL or a command, got nothing")
     # Loaded only for commands.
     from mcp_gen.transports.command import CommandTransport
 
     return ConnectTarget(
-        lambda: CommandTransport(command, env=env),
+        lambda: CommandTransport(command, env=env, **limit),
         is_reusable=True,
         restarts=True,
         key=(*command, key_of(env)),

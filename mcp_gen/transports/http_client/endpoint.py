@@ -205,7 +205,10 @@ async def read_whole(response: Response, limit_bytes: int) -> bytes:
     length = response.headers.get("content-length", "")
     # Python converts a limited number of digits.
     if length.isdigit() and int(length[:20]) > limit_bytes:
-        raise TransportError(f"expected a body of at most {limit_bytes} bytes, got {length[:20]}")
+        raise TransportError(
+            f"expected a body of at most {limit_bytes} bytes (`max_message_bytes` of the client), "
+            f"got {length[:20]}"
+        )
     # One buffer instead of a list of parts: a server may send one byte per part.
     body = bytearray()
     async with aclosing(response.chunks()) as chunks:
