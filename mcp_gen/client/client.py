@@ -261,6 +261,7 @@ class Client(CallbackDecorators):
             env=env,
             probe_timeout_s=probe_timeout_s,
             max_message_bytes=self._max_message_bytes,
+            server_name=server_name,
         )
         profile = ClientProfile(
             self._info,

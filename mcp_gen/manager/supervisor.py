@@ -198,7 +198,7 @@ class ConnectionSupervisor:
             await self._reopen()
         else:
             await self._disconnect()
-            target, options = config.connect_target(self._policy.probe_timeout_s)
+            target, options = config.connect_target(self._policy.probe_timeout_s, self.name)
             self.session = session = await self._client.connect(
                 target,
                 revision=config.revision,

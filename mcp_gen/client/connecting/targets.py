@@ -74,6 +74,7 @@ def resolve_target(
     env: Environment = None,
     probe_timeout_s: float = 10.0,
     max_message_bytes: int | None = None,
+    server_name: str | None = None,
 ) -> ConnectTarget:
     """Return how to connect to a target.
 
@@ -87,6 +88,7 @@ def resolve_target(
         probe_timeout_s: Seconds that an HTTP+SSE server may take to name its endpoint.
         max_message_bytes: Maximum size of a received message, in bytes; for URLs and commands.
             None: the default of the transport.
+        server_name: Name that stands before the stderr lines of a command; None: no name.
 
     Raises:
         UsageError: The command is empty, or an option of a URL or command was given without one.
@@ -110,9 +112,14 @@ def resolve_target(
         return target
     if isinstance(target, str | Sequence):
         words = _split_command(target) if isinstance(target, str) else list(target)
-        return _over_command(words, env, limit)
+        return _over_command(words, env, {**limit, "name": server_name})
     if isinstance(target, ConnectableServer):
         return ConnectTarget(lambda: _in_memory(target, background), restarts=True)
+    if not (hasattr(target, "start") and hasattr(target, "send")):
+        raise UsageError(
+            "connect: expected a URL, a command (one line or a list of words), a Server or a "
+            f"transport, got {type(target).__name__}"
+        )
     return ConnectTarget(lambda: target)
 
 

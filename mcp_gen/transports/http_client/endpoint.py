@@ -21,7 +21,7 @@ from mcp_gen.core.errors import (
     TransportError,
     UsageError,
 )
-from mcp_gen.core.redaction import hide, url_secrets
+from mcp_gen.core.redaction import hide, shown_url, url_secrets
 from mcp_gen.transports.http_client.pool import HttpxClient, Pool, Requests, Response, origin_of
 
 if TYPE_CHECKING:
@@ -44,6 +44,7 @@ ANY_REDIRECT = (301, 302, 303, 307, 308)
 USER_AGENT = (b"user-agent", b"mcp-gen")
 # https://www.rfc-editor.org/rfc/rfc9110.html#name-fields
 _NAME = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~-]+")
+_HOST = re.compile(r"[A-Za-z0-9.:_-]+")
 _VALUE = re.compile(r"[\t\x20-\x7e\x80-\xff]*")
 
 
@@ -121,9 +122,11 @@ class HttpEndpoint:
                 response = await self._requests.send(method, at, lines, body)
             except TransportError as error:
                 secrets = self._secrets | url_secrets(at) | _header_secrets(own)
+                text = f"{_shown(at)}: {error}"
                 if not _shows_any(error, secrets):
+                    error.args = (text, *error.args[1:])
                     raise
-                error.args = (hide(str(error), secrets), *error.args[1:])
+                error.args = (hide(text, secrets), *error.args[1:])
                 # Without its cause, which a traceback would show.
                 raise error from None
             if response.status not in ANY_REDIRECT:
@@ -177,6 +180,11 @@ class HttpEndpoint:
             )
         return resolved
 
+    @property
+    def shown(self) -> str:
+        """The URL as errors show it: without user info, query values and the like."""
+        return _shown(self.url)
+
     async def aclose(self) -> None:
         """Close all connections."""
         await self._requests.aclose()
@@ -206,8 +214,8 @@ async def read_whole(response: Response, limit_bytes: int) -> bytes:
     # Python converts a limited number of digits.
     if length.isdigit() and int(length[:20]) > limit_bytes:
         raise TransportError(
-            f"expected a body of at most {limit_bytes} bytes (`max_message_bytes` of the client), "
-            f"got {length[:20]}"
+            f"expected a body of at most {limit_bytes} bytes, got {length[:20]} "
+            "(`max_message_bytes` of the client)"
         )
     # One buffer instead of a list of parts: a server may send one byte per part.
     body = bytearray()
@@ -272,6 +280,12 @@ def _header_lines(headers: Mapping[str, str]) -> list[tuple[bytes, bytes]]:
             )
         lines.append((name.lower().encode("ascii"), value.strip(" \t").encode("latin-1")))
     return lines
+
+
+def _shown(url: str) -> str:
+    """Return the URL without its secrets; what is no host name may be one."""
+    host = urlsplit(url).hostname or ""
+    return shown_url(url) if _HOST.fullmatch(host) and ".." not in host else "the URL"
 
 
 def _header_secrets(lines: Lines) -> set[str]:
