@@ -80,6 +80,8 @@ class Client(CallbackDecorators):
         max_values: Maximum number of keys and items in one result of a server. A result with more
             is not decoded: the call raises ProtocolError. Requests and notifications of a server
             may have 20,000.
+        max_message_bytes: Maximum size of a message of a server, in bytes, over stdio and HTTP;
+            None: 64 MiB. A larger answer fails its call with TransportError.
         validation: Treatment of protocol violations by servers. `lenient` ignores them, `report`
             reports them (see `on_violation`), `strict` reports them and makes the result an error.
             No mode ends the session.
@@ -117,6 +119,7 @@ class Client(CallbackDecorators):
         max_rounds: int = 10,
         max_cached_results: int = 256,
         max_values: int = DEFAULT_MAX_VALUES,
+        max_message_bytes: int | None = None,
         validation: Validation = "lenient",
         log_level: latest.LoggingLevel | None = None,
         keep_alive_s: float | None = None,
@@ -155,6 +158,7 @@ class Client(CallbackDecorators):
             keep_alive_timeout_s=keep_alive_timeout_s,
             schema_timeout_s=schema_timeout_s,
         )
+        self._max_message_bytes = max_message_bytes
         self._reports = ViolationReporter()
         self.hooks = ClientHooks(self._hooks_changed)
         self.hooks.check = self.hooks.outbound.check = check_callable
@@ -219,6 +223,7 @@ class Client(CallbackDecorators):
         timeout_s: float = 60.0,
         probe_timeout_s: float = 10.0,
         reconnect: bool = True,
+        server_name: str | None = None,
     ) -> ClientSession:
         """Connect to a server and return the session.
 
@@ -244,6 +249,8 @@ class Client(CallbackDecorators):
                 `initialize`.
             reconnect: True opens a new connection (or starts the command again) when the connection
                 was lost, with the next request.
+            server_name: Name of the program's own for the server: `session.server_name`, and the
+                beginning of the stderr lines of a command.
 
         Returns:
             The open session.
@@ -270,6 +277,8 @@ class Client(CallbackDecorators):
             http_client=http_client,
             env=env,
             probe_timeout_s=probe_timeout_s,
+            max_message_bytes=self._max_message_bytes,
+            server_name=server_name,
         )
         profile = ClientProfile(
             self._info,
@@ -278,6 +287,7 @@ class Client(CallbackDecorators):
             self._settings,
             self._reports,
             _results_at(result_revision),
+            server_name,
         )
 
         async def open_session() -> ClientSession:

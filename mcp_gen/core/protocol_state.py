@@ -274,6 +274,12 @@ class ProtocolState(Generic[W]):
         self._waiters[self._next_id] = waiter
         return self._next_id
 
+    def waiter_of(self, id: RequestId | None) -> W | None:
+        """Return the waiter of an open request; with None that of the only one, if there is one."""
+        if id is None and len(self._waiters) == 1:
+            return next(iter(self._waiters.values()))
+        return None if id is None else self._waiters.get(id)
+
     def forget_request(self, id: RequestId) -> None:
         """Stop waiting for a response. A late response is rejected as unknown."""
         self._waiters.pop(id, None)

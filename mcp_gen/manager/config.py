@@ -99,14 +99,17 @@ class ServerConfig:
             return "command"
         return "remote" if self.url is not None else "memory"
 
-    def connect_target(self, probe_timeout_s: float) -> tuple[Target, dict[str, Any]]:
+    def connect_target(
+        self, probe_timeout_s: float, name: str | None = None
+    ) -> tuple[Target, dict[str, Any]]:
         """Return the target of `Client.connect`, and the options that go with it.
 
         Args:
             probe_timeout_s: With the `sse` transport: seconds to wait for the `endpoint` event.
+            name: Name that stands before the stderr lines of a command; None: no name.
         """
         if self.command is not None:
-            return self._by_command([self.command, *self.args]), {}
+            return self._by_command([self.command, *self.args], name), {}
         web = {
             "headers": self.headers,
             "bearer_token": self.bearer_token,
@@ -121,14 +124,14 @@ class ServerConfig:
             return self.url, web
         return self._by_sse(self.url, probe_timeout_s), {}
 
-    def _by_command(self, words: list[str]) -> ConnectTarget:
+    def _by_command(self, words: list[str], name: str | None) -> ConnectTarget:
         # Imported here because only commands need it.
         from mcp_gen.transports.command import CommandTransport
 
         cwd = None if self.cwd is None else os.path.expanduser(self.cwd)
         env = dict(self.env) if isinstance(self.env, Mapping) else self.env
         return ConnectTarget(
-            lambda: CommandTransport(words, env=env, cwd=cwd),
+            lambda: CommandTransport(words, env=env, cwd=cwd, name=name),
             is_reusable=True,
             restarts=True,
             key=(*words, cwd, key_of(env)),

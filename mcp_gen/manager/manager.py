@@ -308,6 +308,8 @@ class ClientManager(ManagerCalls):
     def _changed(self, session: Any, kind: str) -> None:
         server = self._server_of(session)
         if server is not None:
+            if kind != "prompts" and self._cache is not None:
+                self._cache.forget(server.name)
             server.on_change(kind)
 
     def _updated(self, session: Any, params: Any) -> None:

@@ -198,11 +198,12 @@ class ConnectionSupervisor:
             await self._reopen()
         else:
             await self._disconnect()
-            target, options = config.connect_target(self._policy.probe_timeout_s)
+            target, options = config.connect_target(self._policy.probe_timeout_s, self.name)
             self.session = session = await self._client.connect(
                 target,
                 revision=config.revision,
                 probe_timeout_s=self._policy.probe_timeout_s,
+                server_name=self.name,
                 **options,
             )
             # From now on only this loop reconnects, with back-off; calls of the session do not.

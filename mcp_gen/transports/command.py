@@ -57,6 +57,7 @@ class CommandTransport:
         stderr: File descriptor for the child's stderr. None: it is copied to this process's stderr,
             and its end is kept for `CommandEnded`.
         max_message_bytes: Maximum size of a received message, in bytes; larger ones are skipped.
+        name: Name of the server that stands before each line of its stderr; None: no name.
 
     Raises:
         UsageError: `env` is neither a mapping nor `"inherit"`.
@@ -72,7 +73,9 @@ class CommandTransport:
         cwd: str | os.PathLike[str] | None = None,
         stderr: int | None = None,
         max_message_bytes: int = DEFAULT_MAX_MESSAGE_BYTES,
+        name: str | None = None,
     ) -> None:
+        self._name = name
         self._command = list(command)
         self._env = command_environment(env)
         self._hint = "" if env == "inherit" else NOT_INHERITED
@@ -102,7 +105,7 @@ class CommandTransport:
         # A pipe of our own by default: the end of stderr becomes part of the error message.
         stderr = subprocess.PIPE if self._stderr is None else self._stderr
         self._protocol = protocol = _ChildProtocol(
-            receiver, writer, self._max, self._secrets, self._hint
+            receiver, writer, self._max, self._secrets, self._hint, self._name
         )
         try:
             transport, _ = await loop.subprocess_exec(
@@ -192,7 +195,11 @@ class _ChildProtocol(asyncio.SubprocessProtocol):
         max_message_bytes: int,
         secrets: Collection[str],
         hint: str,
+        name: str | None = None,
     ) -> None:
+        self._prefix = b"" if name is None else f"[{name}] ".encode()
+        self._stderr_line = b""
+        """The beginning of a line of stderr that waits for its end, if lines have a prefix."""
         self._receiver = receiver
         self._writer = writer
         self._lines = LineReader(receiver, max_message_bytes)
@@ -231,12 +238,22 @@ class _ChildProtocol(asyncio.SubprocessProtocol):
                 self._read_later(left)
         else:
             self._stderr = (self._stderr + data)[-MAX_STDERR_BYTES:]
-            _copy_to_stderr(data)
+            _copy_to_stderr(self._prefixed(data) if self._prefix else data)
+
+    def _prefixed(self, data: bytes) -> bytes:
+        """Return the lines that are complete, each after the name of the server."""
+        *lines, self._stderr_line = (self._stderr_line + data).split(b"\n")
+        if len(self._stderr_line) > MAX_STDERR_BYTES:
+            lines.append(self._stderr_line)
+            self._stderr_line = b""
+        return b"".join(b"%b%b\n" % (self._prefix, line) for line in lines)
 
     def pipe_connection_lost(self, fd: int, exc: Exception | None) -> None:
         if fd == 0:
             self._writer.connection_lost(exc)
         elif fd == 2:
+            if self._stderr_line:
+                _copy_to_stderr(self._prefixed(b"\n"))
             self._stderr_ended.set()
         elif fd == 1:
             self._lines.feed(self._left)

@@ -28,6 +28,8 @@ LINES_AT_ONCE = 100
 They take less than a millisecond or two, even if each of them is a message, or refused as none.
 """
 
+BEGINNING_BYTES = 1024
+"""Bytes of an oversized message that its receiver sees: the id is mostly among them."""
 ENOUGH_BYTES = 64 * 1024
 """Bytes of queued messages above which notifications wait: the capacity of a pipe."""
 
@@ -91,8 +93,9 @@ class LineReader:
             return
         if len(self._line) + len(part) > self._max:
             self._skipping = True
+            beginning = (self._line[:BEGINNING_BYTES] + part[:BEGINNING_BYTES])[:BEGINNING_BYTES]
             self._line.clear()
-            self._receiver.oversized(self._max)
+            self._receiver.oversized(self._max, bytes(beginning))
             return
         self._line += part
 
@@ -105,7 +108,7 @@ class LineReader:
 
     def _deliver(self, line: bytes) -> None:
         if len(line) > self._max:
-            self._receiver.oversized(self._max)
+            self._receiver.oversized(self._max, line[:BEGINNING_BYTES])
         elif line and not line.isspace():
             self._receiver.receive(line)
 

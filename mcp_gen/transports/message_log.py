@@ -113,11 +113,11 @@ class _Logged:
         if self._receiver is not None:
             self._receiver.receive(message)
 
-    def oversized(self, limit_bytes: int) -> None:
+    def oversized(self, limit_bytes: int, beginning: bytes = b"") -> None:
         """Log and report an oversized message."""
         self._log.log(self._level, "<- a message of more than %d bytes", limit_bytes)
         if self._receiver is not None:
-            self._receiver.oversized(limit_bytes)
+            self._receiver.oversized(limit_bytes, beginning)
 
     def closed(self, error: BaseException | None) -> None:
         """Log and report the end of the connection."""

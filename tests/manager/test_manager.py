@@ -25,7 +25,7 @@ from mcp_gen import (
 from mcp_gen.core.transport.protocols import Duplex
 from mcp_gen.types import ElicitResult, Tool
 from tests.manager.managed_servers import AT_ONCE, Wire, managing, named_server
-from tests.support.frames import PER_REQUEST, every_revision
+from tests.support.frames import HANDSHAKE, PER_REQUEST, every_revision
 from tests.support.requirement import requirement
 
 REFUSED = TransportError("not today")
@@ -47,7 +47,7 @@ class Silent:
     def receive(self, message: bytes) -> None:
         pass
 
-    def oversized(self, limit_bytes: int) -> None:
+    def oversized(self, limit_bytes: int, beginning: bytes = b"") -> None:
         pass
 
     def closed(self, error: BaseException | None) -> None:
@@ -85,6 +85,36 @@ async def test_resources_of_all_servers_are_listed_and_read_from_whoever_has_the
         read = await manager.read_resource("right://page")
     assert found == [("left", "left://page"), ("right", "right://page")]
     assert read.contents[0].text == "the page of right"
+
+
+@pytest.mark.parametrize("change", ["tool_list_changed", "resource_list_changed"])
+async def test_a_change_of_tools_or_resources_drops_what_was_read_of_that_server_alone(
+    change: str,
+) -> None:
+    server, reads = Server("notes", revisions=[HANDSHAKE]), list[str]()
+
+    @server.resource("notes://{name}")
+    async def note(name: str) -> str:
+        reads.append(name)
+        return name
+
+    @server.tool
+    async def nothing() -> None: ...
+
+    async with managing({"one": server, "two": named_server("two")}) as (manager, told):
+        for _ in range(2):
+            await manager.read_resource("notes://a", server="one")
+        assert reads == ["a"]
+        getattr(server.notify, change)()
+        await told.next("tools_changed" if change.startswith("tool") else "resources_changed")
+        await manager.read_resource("notes://a", server="one")
+    assert reads == ["a", "a"]
+
+
+async def test_the_handlers_of_a_managers_client_see_its_name_of_the_server() -> None:
+    server = Server("notes")
+    async with managing({"one": server}) as (manager, _):
+        assert (await manager.session("one")).server_name == "one"
 
 
 async def test_resource_templates_say_whose_they_are() -> None:

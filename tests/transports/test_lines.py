@@ -25,7 +25,7 @@ class Kept:
     def receive(self, message: bytes) -> None:
         self.messages.append(message)
 
-    def oversized(self, limit_bytes: int) -> None:
+    def oversized(self, limit_bytes: int, beginning: bytes = b"") -> None:
         self.reports.append(limit_bytes)
 
     def closed(self, error: BaseException | None) -> None:

@@ -10,6 +10,7 @@ import msgspec
 
 import mcp_wire
 from mcp_gen.client.callbacks.callbacks import as_root
+from mcp_gen.client.session.incoming import HandledRequest, handled_request
 from mcp_gen.core.checks.finite import check_plain
 from mcp_gen.core.checks.sampling import find_unpaired_tool_use
 from mcp_gen.core.errors import (
@@ -66,6 +67,7 @@ class CallbackAnswers(ClientHandlers["ClientSession"]):
             UsageError: The handler's answer does not fit the form.
         """
         request: Any = params
+        handled_request.set(HandledRequest(ctx, getattr(request, "meta", None)))
         if hasattr(request, "url"):
             return await self._elicit_url(ctx, request)
         if self._callbacks.elicitation is None:
@@ -110,6 +112,7 @@ class CallbackAnswers(ClientHandlers["ClientSession"]):
                 match.
             McpError, InputRefused: The user rejected the request.
         """
+        handled_request.set(HandledRequest(ctx, getattr(params, "meta", None)))
         callbacks, request = self._callbacks, _newest(params)
         if callbacks.sampling is None:
             raise InvalidParams("sampling: this client has no model")
@@ -137,6 +140,7 @@ class CallbackAnswers(ClientHandlers["ClientSession"]):
         """Answer `roots/list`."""
         callbacks = self._callbacks
         if callbacks.list_roots is not None:
+            handled_request.set(HandledRequest(ctx, params.meta))
             roots: Any = await _resolve(callbacks.list_roots(ctx))
             return latest.ListRootsResult(roots=[as_root(root) for root in roots])
         return latest.ListRootsResult(roots=list((callbacks.roots or {}).values()))

@@ -148,16 +148,16 @@ class CallbackDecorators(ABC):
     async def remove_roots(self, *roots: RootLike) -> None:
         """Remove roots and send `roots/list_changed` to each server whose revision has it.
 
+        Roots that are not there are ignored. Nothing is sent if nothing changed.
+
         Args:
             roots: Roots, `file://` URIs or paths.
 
         Raises:
-            UsageError: There is no such root, or the client was created without `roots`.
+            UsageError: A root is not a `file://` URI, or the client was created without `roots`.
         """
         known = self._known_roots()
-        uris = {as_root(root).uri for root in roots}
-        for uri in uris - known.keys():
-            raise UsageError(f"remove_roots: there is no root {uri!r}")
+        uris = {as_root(root).uri for root in roots} & known.keys()
         for uri in uris:
             del known[uri]
         if uris:

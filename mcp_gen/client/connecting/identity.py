@@ -37,6 +37,7 @@ class ClientProfile:
         settings: ClientSettings,
         reporter: ViolationReporter,
         results_at: str = mcp_wire.LATEST,
+        server_name: str | None = None,
     ) -> None:
         self.info = info
         self.callbacks = callbacks
@@ -49,6 +50,7 @@ class ClientProfile:
             declares_tasks=callbacks.has_tasks,
             has_roots=callbacks.has_roots,
             answers=partial(CallbackAnswers, callbacks),
+            server_name=server_name,
         )
         self._session: ClientSession | None = None
         self._control: SessionControl | None = None

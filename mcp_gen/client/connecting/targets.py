@@ -73,6 +73,8 @@ def resolve_target(
     http_client: Any = None,
     env: Environment = None,
     probe_timeout_s: float = 10.0,
+    max_message_bytes: int | None = None,
+    server_name: str | None = None,
 ) -> ConnectTarget:
     """Return how to connect to a target.
 
@@ -84,6 +86,9 @@ def resolve_target(
         http_client: HTTP client; for URLs only.
         env: Environment variables; for commands only.
         probe_timeout_s: Seconds that an HTTP+SSE server may take to name its endpoint.
+        max_message_bytes: Maximum size of a received message, in bytes; for URLs and commands.
+            None: the default of the transport.
+        server_name: Name that stands before the stderr lines of a command; None: no name.
 
     Raises:
         UsageError: The target names nothing, code without a server, or an empty command; or an
@@ -99,18 +104,24 @@ def resolve_target(
         raise UsageError("headers, a bearer token and an HTTP client are for URLs")
     if env is not None and not isinstance(named, CommandLine):
         raise UsageError("environment variables are for commands")
+    limit: Mapping[str, Any] = {}
+    if max_message_bytes is not None:
+        limit = {"max_message_bytes": max_message_bytes}
     if isinstance(named, Url):
-        return _over_http(named.url, http_options, probe_timeout_s)
+        return _over_http(named.url, {**http_options, **limit}, probe_timeout_s)
     if isinstance(named, CommandLine):
-        return _over_command(list(named.words), env)
+        return _over_command(list(named.words), env, {**limit, "name": server_name})
     if named is not None:
         return _over_socket_or_code(named, background)
     if isinstance(target, ConnectTarget):
         return target
     if isinstance(target, ConnectableServer):
         return _in_memory(target, background)
-    if not callable(getattr(target, "start", None)):
-        raise UsageError(f"connect({target!r}): expected a URL, a command, a Server or a transport")
+    if not (hasattr(target, "start") and hasattr(target, "send")):
+        raise UsageError(
+            "connect: expected a URL, a file or module with a server, a command (one line or a "
+            f"list of words), a Server or a transport, got {type(target).__name__}"
+        )
     transport: Any = target
     return ConnectTarget(lambda: transport)
 
@@ -144,14 +155,14 @@ def _over_http(
     )
 
 
-def _over_command(command: list[str], env: Environment) -> ConnectTarget:
+def _over_command(command: list[str], env: Environment, limit: Mapping[str, Any]) -> ConnectTarget:
     if not command:
         raise UsageError("connect(): expected a URL or a command, got nothing")
     # Loaded only for commands.
     from mcp_gen.transports.command import CommandTransport
 
     return ConnectTarget(
-        lambda: CommandTransport(command, env=env),
+        lambda: CommandTransport(command, env=env, **limit),
         is_reusable=True,
         restarts=True,
         key=(*command, key_of(env)),

@@ -24,9 +24,10 @@ __all__ = ["ResponseCache"]
 _CACHED_FIELDS = ("tools", "prompts", "resources", "resource_templates", "contents")
 """Fields that hold the content of cacheable results."""
 _INVALIDATED_FIELDS = {
-    "tools_changed": {"tools"},
+    # The contents, too: servers often change what is in resources together with these lists.
+    "tools_changed": {"tools", "contents"},
     "prompts_changed": {"prompts"},
-    "resources_changed": {"resources", "resource_templates"},
+    "resources_changed": {"resources", "resource_templates", "contents"},
 }
 """Cached fields that a list_changed notification invalidates, by its attribute of Profile."""
 

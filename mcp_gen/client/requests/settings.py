@@ -51,3 +51,5 @@ class SessionOptions(NamedTuple):
     """True if servers may request roots."""
     answers: Callable[[Profile], UrlElicitationHandler]
     """Creates the URL elicitation handler of a revision."""
+    server_name: str | None = None
+    """Name of the program's own for the server."""

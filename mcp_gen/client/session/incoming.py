@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Protocol
+from contextvars import ContextVar
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 from mcp_gen.core.relay import Relay, RelayListener
 
@@ -19,7 +20,19 @@ if TYPE_CHECKING:
     from mcp_gen.session.duplex.client import ClientConnection
     from mcp_wire.method import Method
 
-__all__ = ["IncomingMessages", "SessionRelays"]
+__all__ = ["HandledRequest", "IncomingMessages", "SessionRelays", "handled_request"]
+
+
+class HandledRequest(NamedTuple):
+    """Server request that a handler answers."""
+
+    session: Any
+    meta: dict[str, Any] | None
+    """`_meta` of its params."""
+
+
+handled_request: ContextVar[HandledRequest | None] = ContextVar("handled_request", default=None)
+"""Server request that the handler in this task answers; None outside of handlers."""
 
 
 class SessionRelays(Relay, RelayListener, Protocol):

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 from mcp_gen.client.requests.cache import ResponseCache
 from mcp_gen.client.requests.pages import walk_pages
-from mcp_gen.client.session.incoming import IncomingMessages
+from mcp_gen.client.session.incoming import IncomingMessages, handled_request
 from mcp_gen.client.session.internal_calls import InternalCalls
 from mcp_gen.client.session.prompt_calls import PromptCalls
 from mcp_gen.client.session.recovery import READS, Recovery, SessionControl
@@ -470,6 +470,25 @@ class ClientSession(ToolCalls, PromptCalls):
         """The Client that opened the session."""
         client: ClientView = self._options.client
         return client
+
+    @property
+    def server_name(self) -> str | None:
+        """Name of the server in the ClientManager, or in `connect(server_name=)`; None without."""
+        return self._options.server_name
+
+    @property
+    def progress_token(self) -> RequestId | None:
+        """Progress token of the server request that the running handler answers.
+
+        None outside of the handlers of sampling, elicitation and roots, if the server wants no
+        progress, and where requests come inside results (from 2026-07-28). Report with
+        `notify_progress(token, progress, total)`.
+        """
+        handled = handled_request.get()
+        if handled is None or handled.session is not self or not handled.meta:
+            return None
+        token: RequestId | None = handled.meta.get(self.profile.progress_token_key)
+        return token
 
     async def wait_closed(self) -> None:
         """Wait until the session has ended: closed here, or its connection was lost.

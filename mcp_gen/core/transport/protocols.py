@@ -40,11 +40,12 @@ class Receiver(Protocol):
         """
         ...
 
-    def oversized(self, limit_bytes: int) -> None:
+    def oversized(self, limit_bytes: int, beginning: bytes = b"") -> None:
         """Handle a message larger than the transport's limit. The message has been skipped.
 
         Args:
             limit_bytes: The transport's limit, in bytes.
+            beginning: The first bytes of the message.
         """
         ...
 

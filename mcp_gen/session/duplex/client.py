@@ -31,6 +31,7 @@ from mcp_gen.core.protocol_state import ErrorReceived, MessageRejected, Response
 from mcp_gen.session.duplex.connection import DuplexConnection
 from mcp_gen.session.duplex.held_messages import HeldMessages
 from mcp_gen.session.duplex.listen_channel import ListenChannel
+from mcp_gen.session.duplex.oversized import fail_oversized
 from mcp_gen.session.kernel.errors import internal_error
 from mcp_gen.session.kernel.hook_results import check_result, restate_result
 from mcp_gen.session.messages.gather import wait_or_cancel
@@ -330,9 +331,13 @@ class ClientConnection(DuplexConnection):
         for message in held.messages if held else ():
             self.receive(message)
 
-    def oversized(self, limit_bytes: int) -> None:
-        """Log an oversized message: its request id is not known."""
+    def oversized(self, limit_bytes: int, beginning: bytes = b"") -> None:
+        """Fail the request that an oversized message answers, and log the message.
+
+        It is known by its id, if that stands before the result, or if no other request is open.
+        """
         _log.error("skipped a message of more than %d bytes", limit_bytes)
+        fail_oversized(self._connection, limit_bytes, beginning)
 
     def closed(self, error: BaseException | None) -> None:
         """Handle a disconnect of the server."""

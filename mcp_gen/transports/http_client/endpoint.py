@@ -22,7 +22,7 @@ from mcp_gen.core.errors import (
     TransportError,
     UsageError,
 )
-from mcp_gen.core.redaction import hide, url_secrets
+from mcp_gen.core.redaction import hide, shown_url, url_secrets
 from mcp_gen.transports.http_client.pool import HttpxClient, Pool, Requests, Response, origin_of
 from mcp_gen.transports.lines import LINES_AT_ONCE
 
@@ -50,6 +50,7 @@ CHUNKS_AT_ONCE = LINES_AT_ONCE // CHUNK_LINES
 USER_AGENT = (b"user-agent", b"mcp-gen")
 # https://www.rfc-editor.org/rfc/rfc9110.html#name-fields
 _NAME = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~-]+")
+_HOST = re.compile(r"[A-Za-z0-9.:_-]+")
 _VALUE = re.compile(r"[\t\x20-\x7e\x80-\xff]*")
 
 
@@ -127,9 +128,11 @@ class HttpEndpoint:
                 response = await self._requests.send(method, at, lines, body)
             except TransportError as error:
                 secrets = self._secrets | url_secrets(at) | _header_secrets(own)
+                text = f"{_shown(at)}: {error}"
                 if not _shows_any(error, secrets):
+                    error.args = (text, *error.args[1:])
                     raise
-                error.args = (hide(str(error), secrets), *error.args[1:])
+                error.args = (hide(text, secrets), *error.args[1:])
                 # Without its cause, which a traceback would show.
                 raise error from None
             if response.status not in ANY_REDIRECT:
@@ -183,6 +186,11 @@ class HttpEndpoint:
             )
         return resolved
 
+    @property
+    def shown(self) -> str:
+        """The URL as errors show it: without user info, query values and the like."""
+        return _shown(self.url)
+
     async def aclose(self) -> None:
         """Close all connections."""
         await self._requests.aclose()
@@ -211,7 +219,10 @@ async def read_whole(response: Response, limit_bytes: int) -> bytes:
     length = response.headers.get("content-length", "")
     # Python converts a limited number of digits.
     if length.isdigit() and int(length[:20]) > limit_bytes:
-        raise TransportError(f"expected a body of at most {limit_bytes} bytes, got {length[:20]}")
+        raise TransportError(
+            f"expected a body of at most {limit_bytes} bytes, got {length[:20]} "
+            "(`max_message_bytes` of the client)"
+        )
     # One buffer instead of a list of parts: a server may send one byte per part.
     body, number = bytearray(), 0
     async with aclosing(response.chunks()) as chunks:
@@ -279,6 +290,12 @@ def _header_lines(headers: Mapping[str, str]) -> list[tuple[bytes, bytes]]:
             )
         lines.append((name.lower().encode("ascii"), value.strip(" \t").encode("latin-1")))
     return lines
+
+
+def _shown(url: str) -> str:
+    """Return the URL without its secrets; what is no host name may be one."""
+    host = urlsplit(url).hostname or ""
+    return shown_url(url) if _HOST.fullmatch(host) and ".." not in host else "the URL"
 
 
 def _header_secrets(lines: Lines) -> set[str]:

@@ -127,7 +127,7 @@ class LegacySseTransport(PostingTransport):
 
     async def _read(self, response: Response, found: asyncio.Future[str]) -> None:
         if response.status != 200:
-            raise (await refusal(response, "the stream was refused"))[0]
+            raise (await refusal(response, f"{self._endpoint.shown}: the stream was refused"))[0]
         if media_type(response) != EVENTS:
             raise ProtocolError(f"expected {EVENTS}, got {media_type(response) or 'nothing'}")
         async with aclosing(events_of(response, StreamPosition(), self._max)) as events:

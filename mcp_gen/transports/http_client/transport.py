@@ -173,7 +173,7 @@ class HttpTransport(PostingTransport):
         """Return the error for an error status, and deliver a JSON-RPC message in the body."""
         if 200 <= response.status < 300:
             return ProtocolError(f"expected an answer, got HTTP status {response.status}")
-        error, body = await refusal(response, "the request was refused")
+        error, body = await refusal(response, f"{self._endpoint.shown}: the request was refused")
         if response.status == 404 and session and not self._is_method_not_found(error):
             self._expire(session)
             return SessionExpired("the server does not know the session any more")

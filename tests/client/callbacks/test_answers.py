@@ -32,6 +32,7 @@ from mcp_gen.types import (
     ElicitRequestFormParams,
     ElicitResult,
     Root,
+    SamplingMessage,
     TextContent,
     Tool,
     ToolResultContent,
@@ -496,9 +497,70 @@ async def test_roots_that_were_never_declared_cannot_be_added() -> None:
         await Client("c").add_roots("file:///a")
 
 
-async def test_a_root_that_is_not_there_cannot_be_removed() -> None:
-    with pytest.raises(UsageError, match="there is no root 'file:///b'"):
-        await Client("c", roots=["file:///a"]).remove_roots("file:///b")
+@live
+async def test_removing_a_root_that_is_not_there_changes_nothing(revision: str) -> None:
+    client, told = Client("c", roots=["file:///a"]), list[str]()
+
+    @client.sending_middleware
+    async def record(session: Any, method: str, params: Any, call_next: Any) -> Any:
+        told.append(method)
+        return await call_next(params)
+
+    async with using(client, Server("s"), revision):
+        told.clear()
+        await client.remove_roots("file:///b")
+    assert told == []
+
+
+def ignore(done: float, total: float | None, message: str | None) -> None:
+    """Ignore progress."""
+
+
+@live
+async def test_a_sampling_handler_sees_the_progress_token_and_the_name_of_the_server(
+    revision: str,
+) -> None:
+    client, tokens = Client("c"), list[Any]()
+
+    @client.sampling
+    async def answer(
+        session: ClientSession, params: CreateMessageRequestParams
+    ) -> CreateMessageResult:
+        tokens.append((session.progress_token, session.server_name))
+        return CreateMessageResult(role="assistant", content=TextContent(text="42"), model="m")
+
+    async def ask(ctx: Context) -> str:
+        result = await ctx.client.create_message(
+            messages=[SamplingMessage(role="user", content=TextContent(text="?"))],
+            max_tokens=1,
+            progress=ignore,
+        )
+        return result.model
+
+    async with using(client, server_that(ask), revision, server_name="mine") as session:
+        assert not (await session.call_tool("ask")).is_error
+        assert session.progress_token is None
+    ((token, name),) = tokens
+    assert token is not None
+    assert name == "mine"
+
+
+@pytest.mark.parametrize("revision", [one for one in ASKS if one not in IN_RESULTS])
+async def test_an_elicitation_handler_sees_the_progress_token(revision: str) -> None:
+    client, tokens = Client("c"), list[Any]()
+
+    @client.elicitation
+    def answer(session: ClientSession, params: ElicitRequestFormParams) -> dict[str, Any]:
+        tokens.append(session.progress_token)
+        return {"item": "tea"}
+
+    server, fields = CannedServer(revision), {"item": {"type": "string"}}
+    async with using(client, server, revision):
+        form = {"message": "What?", "requestedSchema": {"type": "object", "properties": fields}}
+        params = {**form, "_meta": {"progressToken": "t"}}
+        server.send(id=7, method="elicitation/create", params=params)
+        await server.next(None)
+    assert tokens == ["t"]
 
 
 def test_a_root_is_a_file() -> None:

@@ -108,7 +108,7 @@ async def test_a_change_that_is_heard_of_makes_it_stale(revision: str) -> None:
         assert [tool.name async for tool in session.tools()] == ["t", "u"]
         await session.read_resource("a://1")
         await session.read_resource("a://2")
-    assert (counting.count("tools/list"), counting.count("resources/read")) == (2, 3)
+    assert (counting.count("tools/list"), counting.count("resources/read")) == (2, 4)
 
 
 @with_hints
@@ -236,6 +236,16 @@ def test_a_result_that_a_change_overtook_is_not_kept() -> None:
     assert slot
     cache.on_notification("tools_changed", None)
     cache.put(slot, tools())
+    assert len(cache) == 0
+
+
+@pytest.mark.parametrize("news", ["tools_changed", "resources_changed"])
+def test_a_change_of_tools_or_resources_drops_what_was_read(news: str) -> None:
+    cache = Clock().cache()
+    slot = cache.slot(READ, READ.params(meta={}, uri="a://x"))
+    assert slot
+    cache.put(slot, ReadResourceResult(contents=[], ttl_ms=1000, cache_scope="public"))
+    cache.on_notification(news, None)
     assert len(cache) == 0
 
 

@@ -113,7 +113,7 @@ class Ready(asyncio.Event):
     def receive(self, message: bytes) -> None:
         self.set()
 
-    def oversized(self, limit_bytes: int) -> None:
+    def oversized(self, limit_bytes: int, beginning: bytes = b"") -> None:
         raise AssertionError
 
     def closed(self, error: BaseException | None) -> None:

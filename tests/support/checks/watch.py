@@ -292,9 +292,9 @@ class Watched:
         assert self._receiver
         self._receiver.receive(message)
 
-    def oversized(self, limit_bytes: int) -> None:
+    def oversized(self, limit_bytes: int, beginning: bytes = b"") -> None:
         assert self._receiver
-        self._receiver.oversized(limit_bytes)
+        self._receiver.oversized(limit_bytes, beginning)
 
     def closed(self, error: BaseException | None) -> None:
         assert self._receiver
