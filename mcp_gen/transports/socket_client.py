@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import os
 from typing import TYPE_CHECKING
 
 from mcp_gen.core.errors import TransportError
@@ -47,7 +48,9 @@ class SocketTransport:
         try:
             reader, writer = await self._dial()
         except OSError as error:
-            why = error.strerror or str(error)
+            # asyncio's own text repeats the address.
+            number = error.errno or 0
+            why = os.strerror(number) if number > 0 else error.strerror or str(error)
             raise TransportError(f"cannot connect to {self._where}: {why}") from error
         self._streams = StreamTransport(reader, writer, max_message_bytes=self._max)
         await self._streams.start(receiver)

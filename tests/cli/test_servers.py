@@ -252,6 +252,18 @@ def test_a_server_that_cannot_be_reached_is_exit_code_3() -> None:
     assert (code, said.endswith("; check the URL")) == (3, True)
 
 
+@pytest.mark.parametrize(
+    ("target", "why"),
+    [("tcp:127.0.0.1:9", "Connection refused"), ("unix:/no.sock", "No such file or directory")],
+)
+def test_a_socket_that_nobody_listens_on_is_exit_code_3(target: str, why: str) -> None:
+    assert failed("tools", target) == (
+        3,
+        f"mcp-gen tools: cannot connect to {target}: {why}; check the address, and that a server "
+        "listens there",
+    )
+
+
 def test_a_command_that_is_not_there_is_exit_code_3() -> None:
     assert failed("tools", "no-such-command --at all") == (
         3,

@@ -33,6 +33,15 @@ class Named(TypedDict):
     name: str
 
 
+async def targets_are_connected_to_and_servers_run_in_a_loop(client: Client) -> None:
+    server = Server("here")
+    for target in (server, Server.per_connection(lambda: server), Path("server.py")):
+        assert_type(await client.connect(target), ClientSession)
+    assert_type(await client.connect("server.py:server"), ClientSession)
+    assert_type(await client.connect(["uvx", "a-server"]), ClientSession)
+    assert_type(await server.run_async("http", port=0, announce=False), None)
+
+
 async def sessions_and_servers_are_mounted(session: ClientSession, inner: Server) -> None:
     server = Server("outer")
     server.mount("near", inner, separator=".")

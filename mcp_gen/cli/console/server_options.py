@@ -315,6 +315,8 @@ def _about_transport(error: McpGenError, options: Options) -> str:
     if isinstance(error, ProtocolError):
         return "another `--revision` may help" if options.revision else ""
     if isinstance(error, TransportError):
+        if options.config.target is not None:
+            return "check the address, and that a server listens there"
         return "check the URL" if options.config.url else "check the command and its path"
     return ""
 

@@ -6,7 +6,7 @@ A server in this process is recognized by its `serve` method: clients do not imp
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Hashable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, TypeAlias
 
@@ -181,7 +181,7 @@ def _over_socket_or_code(
         # Loaded only for code.
         from mcp_gen.client.connecting.python_code import load
 
-        return _in_memory(load(named), background)
+        return _in_memory(_OwnedServer(load(named)), background)
     # Loaded only for sockets.
     from mcp_gen.transports.socket_client import tcp_transport, unix_transport
 
@@ -194,6 +194,22 @@ def _over_socket_or_code(
     return ConnectTarget(
         lambda: tcp_transport(host, port), is_reusable=True, restarts=True, key=("tcp", host, port)
     )
+
+
+class _OwnedServer:
+    """Server that was loaded for one client: nobody else closes it."""
+
+    def __init__(self, server: ConnectableServer) -> None:
+        self._server = server
+
+    async def serve(self, transport: Duplex) -> None:
+        try:
+            await self._server.serve(transport)
+        finally:
+            # What makes a server per connection closes each itself.
+            close: Callable[[], Awaitable[None]] | None = getattr(self._server, "aclose", None)
+            if close is not None:
+                await close()
 
 
 def _in_memory(server: ConnectableServer, background: Background) -> ConnectTarget:

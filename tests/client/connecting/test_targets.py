@@ -255,6 +255,24 @@ async def test_code_that_runs_its_server_while_it_is_imported_names_it_so(write:
         assert await color_of(client, path) == "red"
 
 
+async def test_a_server_that_was_loaded_for_a_client_is_closed_with_it(
+    write: Write, capsys: pytest.CaptureFixture[str]
+) -> None:
+    text = CODE.replace("server = Server(", "server = Closing(")
+    closing = (
+        "from mcp_gen import Server\n"
+        "class Closing(Server):\n"
+        "    async def aclose(self) -> None:\n"
+        "        await super().aclose()\n"
+        "        print('closed')\n"
+    )
+    path = write("one.py", closing + text.replace("each =", "_ = lambda:"))
+    async with Client("test") as client:
+        assert await color_of(client, path) == "red"
+        assert "closed" not in capsys.readouterr().out
+    assert "closed" in capsys.readouterr().out
+
+
 @pytest.mark.parametrize("option", ["env", "headers"])
 async def test_options_of_other_kinds_are_refused_for_code(option: str, write: Write) -> None:
     write("shelf.py", CODE)
