@@ -48,6 +48,7 @@ if TYPE_CHECKING:
     from mcp_gen.manager.config import ServerConfig
     from mcp_gen.manager.events import ManagerEvent, Reconnect
     from mcp_gen.manager.manager import ClientManager
+    from mcp_gen.manager.model_results import tool_result_for
     from mcp_gen.server.content.blocks import Structured
     from mcp_gen.server.context.answers import Accepted, Cancelled, Declined
     from mcp_gen.server.context.context import Context
@@ -62,6 +63,7 @@ if TYPE_CHECKING:
     from mcp_gen.server.tasks.options import Tasks
     from mcp_gen.server.transforms.argument import Argument
     from mcp_gen.server.transforms.transformed_tool import transformed
+    from mcp_gen.session.messages.middleware import CallNext
     from mcp_gen.session.peer.log_levels import LogLevel
     from mcp_gen.transports.http_server.connection_limits import ConnectionLimits
 
@@ -69,6 +71,7 @@ __all__ = [
     "Accepted",
     "Argument",
     "CacheHints",
+    "CallNext",
     "Cancelled",
     "Change",
     "ChangeWatch",
@@ -130,6 +133,7 @@ __all__ = [
     "media_of",
     "project",
     "text_of",
+    "tool_result_for",
     "transformed",
     "user",
 ]
@@ -138,6 +142,7 @@ _HOMES = {
     "Accepted": "mcp_gen.server.context.answers",
     "Argument": "mcp_gen.server.transforms.argument",
     "CacheHints": "mcp_gen.server.listing.cache_hints",
+    "CallNext": "mcp_gen.session.messages.middleware",
     "Cancelled": "mcp_gen.server.context.answers",
     "Change": "mcp_gen.client.subscriptions.watch",
     "Client": "mcp_gen.client.client",
@@ -172,6 +177,7 @@ _HOMES = {
     "media_of": "mcp_gen.client.tools.result_content",
     "project": "mcp_gen.core.projection.project",
     "text_of": "mcp_gen.client.tools.result_content",
+    "tool_result_for": "mcp_gen.manager.model_results",
     "transformed": "mcp_gen.server.transforms.transformed_tool",
     "user": "mcp_gen.server.prompts.messages",
 }

@@ -19,7 +19,14 @@ ROOT = Path(__file__).parents[1]
 
 OURS = ("codegen", "mcp_gen", "mcp_wire")
 LOWER = ("mcp_gen.core", "mcp_wire")
-MIDDLE = ("mcp_gen.schemas", "mcp_gen.session", "mcp_gen.transports", "mcp_gen.auth", *LOWER)
+MIDDLE = (
+    "mcp_gen.schemas",
+    "mcp_gen.session",
+    "mcp_gen.transports",
+    "mcp_gen.auth",
+    "mcp_gen.values",
+    *LOWER,
+)
 
 BELOW: Mapping[str, tuple[str, ...]] = {
     "codegen": (),
@@ -29,6 +36,7 @@ BELOW: Mapping[str, tuple[str, ...]] = {
     "mcp_gen.session": LOWER,
     "mcp_gen.transports": LOWER,
     "mcp_gen.auth": LOWER,
+    "mcp_gen.values": LOWER,
     "mcp_gen.server": MIDDLE,
     "mcp_gen.client": MIDDLE,
 }

@@ -20,7 +20,7 @@ from tests.support.checks.import_graph import module_files
 ROOT = Path(__file__).parents[1]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))
 OURS = {"bench", "codegen", "examples", "mcp_gen", "mcp_wire", "outer_of_parcels", "tests"}
-COMES_WITH = {"click": "typer", "h11": "uvicorn", "mcp_types": "mcp"}
+COMES_WITH = {"click": "typer", "google": "google-genai", "h11": "uvicorn", "mcp_types": "mcp"}
 """Import names that are not called like the distribution that brings them."""
 
 

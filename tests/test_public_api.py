@@ -51,9 +51,10 @@ def unnamed_parameters(one: object) -> list[str]:
     """Return the parameters of a class or function that its docstrings do not name."""
     if not isinstance(one, type):
         return _unnamed(getattr(one, "__name__", ""), one, getdoc(one), MAX_UNNAMED)
-    found = (
-        [] if issubclass(one, BaseException | Enum) else _unnamed(one.__name__, one, getdoc(one), 0)
-    )
+    # Nobody makes instances of a Protocol: what it names is how its instances are called.
+    made: Any = one.__call__ if getattr(one, "_is_protocol", False) else one
+    is_made = not issubclass(one, BaseException | Enum)
+    found = _unnamed(one.__name__, made, getdoc(one), 0) if is_made else []
     for name in dir(one):
         home = next((base for base in one.__mro__ if name in vars(base)), object)
         method = getattr(one, name)

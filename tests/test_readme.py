@@ -17,7 +17,11 @@ ROOT = Path(__file__).parents[1]
 README = (ROOT / "README.md").read_text("utf-8")
 SHOWN = re.findall(r"<!-- (examples/\S+) -->\n```\w+\n(.*?)```", README, re.DOTALL)
 BLOCKS = re.findall(r"^```(\w+)\n(.*?)^```", README, re.DOTALL | re.MULTILINE)
-COMMANDS = {"pip install -e . && mcp-gen demo\n", "pip install nox && nox -s tests\n"}
+COMMANDS = {
+    "pip install -e . && mcp-gen demo\n",
+    "pip install nox && nox -s tests\n",
+    "$ mcp-gen call examples/server.py count --arg item=bolt --arg shelf=3\n12\n",
+}
 
 
 @pytest.mark.parametrize(("path", "text"), SHOWN, ids=[path for path, _ in SHOWN])
@@ -25,7 +29,7 @@ def test_a_block_of_the_readme_is_its_example_to_the_letter(path: str, text: str
     assert (ROOT / path).read_text("utf-8") == text
 
 
-def test_every_block_of_the_readme_is_an_example_or_one_of_the_two_commands() -> None:
+def test_every_block_of_the_readme_is_an_example_or_a_command() -> None:
     others = {text for _, text in BLOCKS} - {text for _, text in SHOWN}
     assert others == COMMANDS
 

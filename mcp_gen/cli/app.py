@@ -10,6 +10,8 @@ import typer
 from mcp_gen.cli.commands.call import call
 from mcp_gen.cli.commands.demo import DEMO_EPILOG, demo
 from mcp_gen.cli.commands.diff import diff
+from mcp_gen.cli.commands.init import init
+from mcp_gen.cli.commands.inspect import inspect
 from mcp_gen.cli.commands.methods import methods
 from mcp_gen.cli.commands.prompt import prompt
 from mcp_gen.cli.commands.read import read
@@ -52,7 +54,9 @@ app.command()(diff)
 app.command()(types)
 app.command()(methods)
 app.command()(schema)
+app.command()(init)
 app.command()(run)
+app.command()(inspect)
 app.command()(tools)
 app.command()(call)
 app.command()(read)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import signal
 import time
 from collections.abc import Callable
@@ -14,6 +15,8 @@ from typing import TypeAlias
 import uvicorn
 from uvicorn.supervisors.basereload import BaseReload
 
+from mcp_gen.cli.reloaded import TARGET, URL, reloaded_app
+from mcp_gen.server.serving.http import bound_sockets, url_at
 from mcp_gen.transports.http_server import uvicorn_protocol
 from mcp_gen.transports.http_server.connection_limits import ConnectionLimits
 
@@ -40,10 +43,10 @@ class Reloader(BaseReload):
         self,
         config: uvicorn.Config,
         target: Callable[[list[socket] | None], None],
-        bound: socket,
+        bound: list[socket],
         folder: Path,
     ) -> None:
-        super().__init__(config, target, [bound])
+        super().__init__(config, target, bound)
         self.reloader_name = "mcp-gen"
         self._folder = folder
         self._seen: Seen = {}
@@ -78,21 +81,26 @@ class Reloader(BaseReload):
         return seen
 
 
-def serve_reloaded(app: str, folder: Path, host: str, port: int) -> None:
-    """Serve an ASGI app and restart it on changes, until a signal ends it.
+def serve_reloaded(target: str, folder: Path, host: str, port: int) -> None:
+    """Serve the server of a target and restart it on changes, until a signal ends it.
 
     Args:
-        app: `module:name` of a function that returns the ASGI app.
+        target: The Python code.
         folder: The folder whose Python files are watched, with its subfolders.
         host: The address to listen on.
-        port: The port to listen on.
+        port: The port to listen on; 0 takes a free one.
+
+    Raises:
+        UsageError: the port is in use.
     """
+    bound = bound_sockets(host, port)
+    os.environ[TARGET] = target
+    os.environ[URL] = url_at(host, bound[0].getsockname()[1], "/mcp")
     config = uvicorn.Config(
-        app,
+        f"{reloaded_app.__module__}:{reloaded_app.__name__}",
         factory=True,
-        host=host,
-        port=port,
         log_level="warning",
+        lifespan="on",
         reload=True,
         reload_dirs=[str(folder)],
         timeout_graceful_shutdown=GRACE_S,
@@ -100,4 +108,4 @@ def serve_reloaded(app: str, folder: Path, host: str, port: int) -> None:
         h11_max_incomplete_event_size=LIMITS.max_header_bytes,
         timeout_keep_alive=int(LIMITS.idle_timeout_s),
     )
-    Reloader(config, uvicorn.Server(config).run, config.bind_socket(), folder).run()
+    Reloader(config, uvicorn.Server(config).run, bound, folder).run()

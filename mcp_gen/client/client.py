@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Coroutine, Mapping, Sequence
+from collections.abc import Callable, Coroutine, Mapping, Sequence
 from types import ModuleType, TracebackType
 from typing import TYPE_CHECKING, Any, TypeVar
 
+import mcp_wire
 from mcp_gen.client.callbacks.callbacks import (
     ClientCallbacks,
     FormHandler,
@@ -14,18 +15,23 @@ from mcp_gen.client.callbacks.callbacks import (
     SamplingHandler,
     UrlHandler,
 )
+from mcp_gen.client.callbacks.custom_notifications import CustomNotifications, NotificationHandler
 from mcp_gen.client.callbacks.decorators import CallbackDecorators
 from mcp_gen.client.callbacks.violations import OnReport, ViolationReporter
 from mcp_gen.client.connecting.identity import ClientProfile
 from mcp_gen.client.connecting.negotiation import NegotiationCache, Negotiator
-from mcp_gen.client.connecting.targets import is_url, resolve_target
+from mcp_gen.client.connecting.target_text import is_url
+from mcp_gen.client.connecting.targets import resolve_target
 from mcp_gen.client.requests.settings import ClientSettings, Validation
 from mcp_gen.core.errors import UsageError
 from mcp_gen.core.extensions.extensions import ExtensionArg
 from mcp_gen.core.mistakes.checks import check_callable, checks_options, missing_attribute
 from mcp_gen.core.revisions import select
 from mcp_gen.core.transport.protocols import Posts
-from mcp_gen.session.duplex.client import DEFAULT_MAX_VALUES, ClientConnection
+from mcp_gen.session.duplex.client import ClientConnection
+from mcp_gen.session.duplex.client_parts import DEFAULT_MAX_VALUES, ClientParts
+from mcp_gen.session.messages.middleware import Middleware, MiddlewareChain
+from mcp_gen.session.messages.notifications import UnknownHandler
 from mcp_wire import latest
 from mcp_wire.hooks import ClientHooks
 
@@ -38,7 +44,10 @@ if TYPE_CHECKING:
 
 __all__ = ["Client"]
 
+M = TypeVar("M", bound=Middleware)
+N = TypeVar("N")
 R = TypeVar("R", bound=OnReport)
+U = TypeVar("U", bound=UnknownHandler)
 
 
 class Client(CallbackDecorators):
@@ -150,9 +159,29 @@ class Client(CallbackDecorators):
         self.hooks = ClientHooks(self._hooks_changed)
         self.hooks.check = self.hooks.outbound.check = check_callable
         """Decorators that register hooks, such as `@client.hooks.outbound.before_call_tool`."""
+        self._middleware = MiddlewareChain([], [], self._hooks_changed)
+        self._parts = ClientParts(self.hooks, self._middleware, max_values)
+        self._custom = CustomNotifications(self._parts, self._hooks_changed)
         self._links: list[ClientConnection] = []
         self._serving: list[asyncio.Task[None]] = []
         self._negotiated: NegotiationCache = {}
+
+    @property
+    def name(self) -> str:
+        """Name of the client, as servers see it."""
+        return self._info.name
+
+    def sessions(self) -> list[ClientSession]:
+        """Return the open sessions, in the order in which they were opened.
+
+        A session whose connection was lost is not among them until it has reconnected.
+        """
+        found: list[ClientSession] = [
+            connection.session
+            for connection in self._links
+            if connection.session is not None and not connection.is_lost
+        ]
+        return found
 
     if not TYPE_CHECKING:
 
@@ -194,12 +223,15 @@ class Client(CallbackDecorators):
         """Connect to a server and return the session.
 
         Args:
-            target: A URL, a command (one line or a list of words), a Server, or a transport.
+            target: A Server; a URL; Python code with a server, as `file.py`, `file.py:name`, or a
+                module (`package.module`, `package.module:name`), which runs in this process; a
+                command (one line or a list of words); the address of a socket (`unix:PATH`,
+                `tcp:HOST:PORT`); or a transport. A path object is a Python file.
             revision: Protocol version (revision) to pin. None: the newest that both sides support,
                 found with `server/discover` and, if that fails, with `initialize`. The result is
                 remembered for the next connection to the same server.
-            result_revision: Revision of the results, as its name or its module. None: the pinned
-                revision, or else the newest.
+            result_revision: Revision of the types of results, as its name or its module. None: the
+                newest, whatever revision is pinned or negotiated.
             headers: HTTP headers of every request: a mapping, or a function, sync or async, called
                 before each request. URLs only.
             bearer_token: Bearer token of every request. URLs only.
@@ -224,6 +256,9 @@ class Client(CallbackDecorators):
             McpError: The server returned an error.
             RequestTimeout: The server did not answer in time.
             SessionLost: The server disconnected.
+            LifespanError: The lifespan of a server in this process did not start.
+            Exception: What else keeps a server in this process from starting, as it is raised
+                there: by the factory of `Server.per_connection`, for instance.
         """
         if revision is not None:
             select([revision])
@@ -239,6 +274,7 @@ class Client(CallbackDecorators):
         profile = ClientProfile(
             self._info,
             self._offer.copy(),
+            self,
             self._settings,
             self._reports,
             _results_at(result_revision),
@@ -283,12 +319,13 @@ class Client(CallbackDecorators):
             # Loaded only for HTTP.
             from mcp_gen.session.http_client.connection import HttpClientConnection
 
-            return HttpClientConnection(transport, self.hooks, self._settings.max_values)
-        return ClientConnection(transport, self.hooks, self._settings.max_values)
+            return HttpClientConnection(transport, self._parts)
+        return ClientConnection(transport, self._parts)
 
-    def _run_in_background(self, work: Coroutine[Any, Any, None]) -> None:
-        serving = [one for one in self._serving if not one.done()]
-        self._serving = [*serving, asyncio.get_running_loop().create_task(work)]
+    def _run_in_background(self, work: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
+        task = asyncio.get_running_loop().create_task(work)
+        self._serving = [*(one for one in self._serving if not one.done()), task]
+        return task
 
     async def _drop_connection(self, connection: ClientConnection) -> None:
         if connection in self._links:
@@ -318,14 +355,117 @@ class Client(CallbackDecorators):
         self._reports.handlers.append(handler)
         return handler
 
+    # --- notifications beside the protocol ---
+
+    def notification(
+        self, name: str, *, params: type[N], revisions: Sequence[str] = mcp_wire.REVISIONS
+    ) -> Callable[[NotificationHandler[N]], NotificationHandler[N]]:
+        """Return a decorator that registers the handler of a notification beside the protocol.
+
+            @client.notification("acme/moved", params=Moved)
+            async def moved(session: ClientSession, params: Moved) -> None: ...
+
+        Servers of this library send it with `ctx.client.notify("acme/moved", {...})`.
+
+        Args:
+            name: Method name.
+            params: Type of the params that msgspec can decode from a JSON object: a dataclass, a
+                Struct or a TypedDict.
+            revisions: Protocol revisions at which the notification is received.
+
+        Raises:
+            UsageError: A method name of the protocol, a name that is taken, or a type that cannot
+                be decoded.
+        """
+        return self._custom.notification(name, params, revisions)
+
+    def on_unknown_notification(self, handler: U) -> U:
+        """Register a handler of all notifications that nothing else knows; use it as a decorator.
+
+        It is called as `handler(session, method, params)`, sync or async, for each notification
+        that neither the negotiated revision nor an extension nor `notification` names. `params` is
+        plain JSON, None without any. Without a handler such a notification is ignored.
+
+        Args:
+            handler: Called with each notification.
+
+        Returns:
+            The handler.
+        """
+        self._parts.unknown.append(handler)
+        return handler
+
+    # --- middleware ---
+
+    def middleware(self, middleware: M) -> M:
+        """Add a middleware around every message from servers; usable as a decorator.
+
+            @client.middleware
+            async def logged(session, method, params, call_next):
+                return await call_next(params)
+
+        It wraps the requests that servers send (sampling, elicitation, roots, pings), also those
+        that arrive inside results (from 2026-07-28), and all notifications, hooks included. It
+        returns the result of `call_next` or another one. It may pass other params, skip
+        `call_next`, or raise McpError. The middleware that was added first is outermost. A
+        notification has no result.
+
+        Args:
+            middleware: Async function of `session`, the ClientSession; `method`, the method name;
+                `params`, a wire type of the negotiated revision; and `call_next`.
+
+        Returns:
+            The function itself.
+
+        Raises:
+            UsageError: The function is not async, or takes other arguments.
+        """
+        return self._middleware.add(middleware)
+
+    def add_middleware(self, middleware: Middleware) -> None:
+        """Add a middleware around every message from servers; see `middleware`.
+
+        Raises:
+            UsageError: The function is not async, or takes other arguments.
+        """
+        self.middleware(middleware)
+
+    def sending_middleware(self, middleware: M) -> M:
+        """Add a middleware around every message to servers; usable as a decorator.
+
+        It wraps requests and notifications, hooks included: also those of the handshake, pages of
+        lists, each round trip of a multi round-trip request, and requests that the cache answers.
+        It does not wrap the cancellation of a request that was sent.
+
+        Args:
+            middleware: Async function like that of `middleware`. `session` is the ClientSession,
+                or None for requests of the handshake. The result is of the newest revision, or of
+                the pinned one.
+
+        Returns:
+            The function itself.
+
+        Raises:
+            UsageError: The function is not async, or takes other arguments.
+        """
+        return self._middleware.add_sending(middleware)
+
+    def add_sending_middleware(self, middleware: Middleware) -> None:
+        """Add a middleware around every message to servers; see `sending_middleware`.
+
+        Raises:
+            UsageError: The function is not async, or takes other arguments.
+        """
+        self.sending_middleware(middleware)
+
     def _hooks_changed(self) -> None:
         for connection in self._links:
             connection.changed()
 
 
-def _results_at(results: str | ModuleType | None) -> str | None:
+def _results_at(results: str | ModuleType | None) -> str:
     if results is None:
-        return None
+        return mcp_wire.LATEST
     profile = getattr(results, "PROFILE", None)
     name: str = profile.revision if profile is not None else str(results)
     return select([name])[0]

@@ -13,6 +13,7 @@ from msgspec import Struct
 
 import mcp_wire
 from mcp_gen.client.client import Client
+from mcp_gen.client.connecting.target_text import CodeTarget, CommandLine, parse_target
 from mcp_gen.compat.frame_check import FrameChecker
 from mcp_gen.compat.recording import RecordingTransport
 from mcp_gen.core.errors import McpGenError, UsageError
@@ -26,6 +27,8 @@ __all__ = ["Row", "converse", "quickstart", "run_demo"]
 
 TIMEOUT_S = 30.0
 _HOOK = "hook: "
+_RUN = "from mcp_gen.cli import main; main()"
+"""Program that is `mcp-gen`, wherever that is installed."""
 
 
 class Row(Struct, frozen=True):
@@ -69,17 +72,33 @@ def quickstart() -> Path:
 
 
 async def run_demo(
-    server: Path, revisions: Sequence[str] = mcp_wire.REVISIONS
+    server: str, revisions: Sequence[str] = mcp_wire.REVISIONS
 ) -> AsyncIterator[Row]:
     """Run the conversation once per revision, and yield the outcome of each.
 
     Args:
-        server: A Python script that serves on stdio, with a tool `add(a, b)`.
+        server: Python code or a command line, as of `Client.connect`: a server with a tool
+            `add(a, b)`. Code is served by `mcp-gen run`.
         revisions: The revisions, by default all.
+
+    Raises:
+        UsageError: the target is a URL or a socket, or names nothing.
     """
+    command = _command_of(server)
     for revision in revisions:
         with tempfile.TemporaryFile("w+") as stderr:
-            yield await converse([sys.executable, str(server)], revision, stderr)
+            yield await converse(command, revision, stderr)
+
+
+def _command_of(target: str) -> list[str]:
+    named = parse_target(target)
+    if isinstance(named, CommandLine):
+        return list(named.words)
+    if isinstance(named, CodeTarget):
+        if named.is_file and not Path(named.place).is_file():
+            raise UsageError(f"no such file: {named.place}")
+        return [sys.executable, "-c", _RUN, "run", str(named)]
+    raise UsageError("expected Python code or a command: the demo reads what the server prints")
 
 
 async def converse(command: Sequence[str], revision: str, stderr: IO[str]) -> Row:

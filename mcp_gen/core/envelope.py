@@ -68,6 +68,11 @@ class TooComplex(InvalidRequest):
         super().__init__(reason, id)
         self.frame = frame
 
+    def name_option(self, option: str) -> None:
+        """Add the option that allows more keys and items to the error message."""
+        if str(self) != _TOO_DEEP:
+            self.args = (f"{self}: `{option}` allows more",)
+
 
 class Envelope(Struct, gc=False):
     """One JSON-RPC frame as received; params and result are undecoded. Empty `Raw` means absent."""

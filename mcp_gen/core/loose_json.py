@@ -1,4 +1,4 @@
-"""Reads a few members of a JSON object that may be malformed."""
+"""Reads JSON objects of peers that may be malformed: a few members, or as far as they fit."""
 
 from __future__ import annotations
 
@@ -8,7 +8,18 @@ from typing import Any, TypeVar, cast
 import msgspec
 from msgspec import Raw, Struct
 
-__all__ = ["NOTHING", "as_object", "convert_fields", "raw_members", "read_members", "read_meta"]
+import mcp_wire
+from mcp_wire.base import OpenWire
+
+__all__ = [
+    "NOTHING",
+    "as_object",
+    "convert_fields",
+    "raw_members",
+    "read_as",
+    "read_members",
+    "read_meta",
+]
 
 S = TypeVar("S", bound=Struct)
 
@@ -92,6 +103,32 @@ def convert_fields(kind: type[S], value: Any) -> tuple[S | None, list[tuple[str,
                 return None, faults
             kept[field.name] = ""
     return kind(**kept), faults
+
+
+def read_as(kind: type[S], value: Any) -> S | None:
+    """Return what a peer says of itself as one type, whatever the revision.
+
+    Args:
+        kind: The wire type: `Implementation` or capabilities, of the revision that is wanted.
+        value: A value of the type of that name at any revision, or plain JSON.
+
+    Returns:
+        The value, with the members that fit: those that the type does not name are in its `extra`,
+        if it has one. None if there is no value, or too much is missing.
+    """
+    if value is None or isinstance(value, kind):
+        return value
+    encoded = mcp_wire.encode(value)
+    try:
+        return mcp_wire.decode(kind, encoded)
+    except msgspec.DecodeError:
+        plain: Any = msgspec.json.decode(encoded)
+    made, _ = convert_fields(kind, plain)
+    if not isinstance(made, OpenWire):
+        return made
+    named = {field.encode_name for field in msgspec.structs.fields(kind)}
+    extra = {key: one for key, one in plain.items() if key not in named}
+    return mcp_wire.decode(kind, mcp_wire.encode({**msgspec.to_builtins(made), **extra}))
 
 
 def as_object(value: Any) -> dict[str, Any] | None:

@@ -130,7 +130,7 @@ class MessageRejected(Struct):
         batch: The batch that collects the error response; None for a single message.
     """
 
-    error: ProtocolError
+    error: InvalidRequest | ParseError
     answer: bytes | None
     batch: Batch | None = None
 

@@ -10,9 +10,11 @@ __all__ = [
     "HIDDEN",
     "command_secrets",
     "hide",
+    "is_secret_name",
     "shown_command",
     "shown_id",
     "shown_names",
+    "shown_text",
     "shown_url",
     "url_secrets",
 ]
@@ -66,6 +68,19 @@ def shown_command(words: Sequence[str]) -> str:
 def shown_id(id: str) -> str:
     """Return the beginning of a session id: enough to find it, too little to use the session."""
     return f"{id[:8]}..."
+
+
+def is_secret_name(name: str) -> bool:
+    """Return True if the name of a variable, option or argument is that of a secret."""
+    return _SECRET_NAME.search(name) is not None
+
+
+def shown_text(text: str) -> str:
+    """Return a text without random texts, and without the secrets of the URLs in it."""
+    secrets = _random_runs(text)
+    for url in _URL.findall(text):
+        secrets |= url_secrets(url)
+    return hide(text, secrets)
 
 
 def shown_names(values: Iterable[str]) -> str:

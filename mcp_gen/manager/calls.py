@@ -6,6 +6,8 @@ import asyncio
 import logging
 from typing import TYPE_CHECKING, Any, Literal, TypeVar, Unpack, overload
 
+from msgspec import UNSET
+
 from mcp_gen.core.errors import UsageError
 from mcp_gen.manager.events import EventDispatcher, ManagerEvent
 from mcp_gen.manager.items import (
@@ -18,12 +20,16 @@ from mcp_gen.manager.model_formats import export_tools
 from mcp_gen.manager.names import split
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Collection, Mapping
 
+    from typing_extensions import TypeForm
+
+    from mcp_gen.client.requests.argument_values import Arguments
     from mcp_gen.client.session.session import ClientSession
     from mcp_gen.client.session.tool_calls import CallOptions
     from mcp_gen.manager.catalog import ListName
     from mcp_gen.manager.managed_server import ManagedServer
+    from mcp_gen.manager.model_calls import ToolResults
     from mcp_gen.manager.model_formats import Api, ExportedTools
     from mcp_gen.manager.resource_cache import ResourceCache
     from mcp_wire import latest
@@ -86,11 +92,11 @@ class ManagerCalls:
         """Return the tools of all servers in the format of a model API.
 
         Schemas are passed on unchanged. A tool whose qualified name is too long for the API is left
-        out: 64 characters for OpenAI, 128 for Anthropic.
+        out: 64 characters for OpenAI and Gemini, 128 for Anthropic.
 
         Args:
             api: `openai` for Chat Completions, `openai-responses` for Responses, `anthropic` for
-                Messages.
+                Messages, `gemini` for the `function_declarations` of a tool.
 
         Returns:
             A list to pass to the API. Its `problems` name the tools that were left out, and what
@@ -110,9 +116,7 @@ class ManagerCalls:
     async def call_tool(
         self,
         name: str,
-        arguments: dict[str, Any] | None = None,
-        *,
-        returns: None = None,
+        arguments: Arguments | None = None,
         **options: Unpack[CallOptions],
     ) -> latest.CallToolResult: ...
 
@@ -120,21 +124,43 @@ class ManagerCalls:
     async def call_tool(
         self,
         name: str,
-        arguments: dict[str, Any] | None = None,
+        arguments: Arguments | None = None,
+        *,
+        returns: None,
+        **options: Unpack[CallOptions],
+    ) -> None: ...
+
+    # Checkers without TypeForm understand classes.
+
+    @overload
+    async def call_tool(
+        self,
+        name: str,
+        arguments: Arguments | None = None,
         *,
         returns: type[T],
+        **options: Unpack[CallOptions],
+    ) -> T: ...
+
+    @overload
+    async def call_tool(
+        self,
+        name: str,
+        arguments: Arguments | None = None,
+        *,
+        returns: TypeForm[T],
         **options: Unpack[CallOptions],
     ) -> T: ...
 
     async def call_tool(
         self,
         name: str,
-        arguments: dict[str, Any] | None = None,
+        arguments: Arguments | None = None,
         *,
         meta: dict[str, Any] | None = None,
         timeout_s: float | None = None,
         progress: OnProgress | None = None,
-        returns: Any = None,
+        returns: Any = UNSET,
         retry: bool = False,
     ) -> Any:
         """Call a tool by its qualified name (`tools/call`).
@@ -144,11 +170,12 @@ class ManagerCalls:
 
         Args:
             name: `mcp__server__tool`, as `tools` lists it.
-            arguments: The arguments of the tool.
+            arguments: The arguments of the tool; see `ClientSession.call_tool`.
             meta: More keys for the `_meta` of the request.
             timeout_s: Seconds that the answer may take; None takes the default of the session.
             progress: Called with each progress notification.
-            returns: A type to convert the structured content to; see `ClientSession.call_tool`.
+            returns: Type of the result, or None for nothing; see `ClientSession.call_tool`. Not
+                given: the plain result.
             retry: True calls the tool once more if the server disconnects during the call, and the
                 tool declares that it is idempotent (`idempotentHint`).
 
@@ -170,10 +197,57 @@ class ManagerCalls:
 
         return await server.request(call, again=again, wait_s=timeout_s)
 
+    async def run_tool_calls(
+        self,
+        api: Api,
+        reply: Any,
+        *,
+        max_at_once: int = 8,
+        timeout_s: float | None = 60.0,
+        skip: Collection[str] = (),
+    ) -> ToolResults:
+        """Run the tool calls of a model's reply concurrently, and return their results.
+
+            reply = await anthropic.messages.create(messages=messages, tools=tools, ...)
+            messages.append({"role": "assistant", "content": reply.content})
+            messages += await manager.run_tool_calls("anthropic", reply)
+
+        The results are in the order of the calls. A call that fails, in whatever way, has an error
+        result for the model to read: an unknown tool, arguments that are no JSON, a server that is
+        not connected, a timeout.
+
+        Args:
+            api: The API; see `tools_for`.
+            reply: The reply as the API's SDK returns it, or as JSON: a Message of Anthropic, a
+                ChatCompletion or Response of OpenAI, a GenerateContentResponse of Gemini.
+            max_at_once: The most calls that run at the same time.
+            timeout_s: Seconds that each call may take once it runs; None for no limit.
+            skip: Names of tools that are not run, because the program answers their calls itself.
+
+        Returns:
+            The messages to append to the conversation, none if there was no call. `results` are
+            the results alone, as `tool_result_for` returns them. Images for OpenAI Chat
+            Completions are in a user message at the end.
+
+        Raises:
+            UsageError: an unknown API, a reply of another one, or `max_at_once` below 1.
+        """
+        # Loaded with the first reply: hosts may call tools without a model.
+        from mcp_gen.manager.model_calls import run_calls
+
+        return await run_calls(
+            api,
+            reply,
+            self.call_tool,
+            max_at_once=max_at_once,
+            timeout_s=timeout_s,
+            skip=skip,
+        )
+
     async def get_prompt(
         self,
         name: str,
-        arguments: dict[str, str] | None = None,
+        arguments: Arguments | None = None,
         *,
         timeout_s: float | None = None,
     ) -> latest.GetPromptResult:
@@ -183,7 +257,7 @@ class ManagerCalls:
 
         Args:
             name: `mcp__server__prompt`, as `prompts` lists it.
-            arguments: The arguments of the prompt.
+            arguments: The arguments of the prompt; see `ClientSession.get_prompt`.
             timeout_s: Seconds that the answer may take; None takes the default of the session.
 
         Raises:

@@ -5,11 +5,12 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias
 
-from mcp_gen.client.connecting.targets import ConnectTarget, is_url, key_of
+from mcp_gen.client.connecting.target_text import CommandLine, Url, parse_target
+from mcp_gen.client.connecting.targets import ConnectTarget, key_of
 from mcp_gen.core.errors import UsageError
 from mcp_gen.core.redaction import HIDDEN, shown_names, shown_url
 from mcp_gen.manager.config_file import ConfigEntry, ConfigEntryError, UnknownField, read_entry
@@ -60,7 +61,7 @@ class ServerConfig:
         bearer_token: With `url`: a bearer token.
         http_client: With `url`: an AsyncClient of httpx2 or httpx that sends every request.
         target: A Server of this process, a transport, or a function that returns a new transport
-            for each connection.
+            for each connection; or the text of any target of `Client.connect`, as `server.py:name`.
         revision: The protocol version (revision) to use; None negotiates the newest in common.
         timeout_s: Seconds that a request may take; None takes the default of the client.
         connect_timeout_s: Seconds that connecting may take; None takes that of the manager.
@@ -204,6 +205,9 @@ def read_servers(
 ) -> ServersConfig:
     """Read the servers of a JSON file, under `mcpServers` or `servers`.
 
+    A server is an object as hosts have it, or the text of any target of `Client.connect`; the
+    text can also be the `target` of an object. Relative paths are those of this process.
+
     A server that cannot be used, an unknown key and a repeated key are reported as problems; the
     other servers are returned.
 
@@ -234,6 +238,10 @@ def read_servers(
     entries: Any = members.get(group)
     if entries.__class__ is not dict:
         raise UsageError(f'{name}: expected `{{"mcpServers": {{"name": {{...}}}}}}` at the top')
+    # A text is a target, whose variables are replaced as those of an object are.
+    entries = {
+        name: {"target": one} if one.__class__ is str else one for name, one in entries.items()
+    }
     servers = servers_from(entries, env, where=f"{name}: {group}")
     again = tuple(
         ConfigProblem(name, f"`{key}` stands twice in one object: the last one counts")
@@ -275,7 +283,9 @@ def _unwrap(servers: Mapping[str, Any]) -> Mapping[str, ServerLike]:
     """Return the servers of a mapping, also from the whole content of a file."""
     for group in _GROUPS:
         held: Any = servers.get(group)
-        if held.__class__ is dict and all(one.__class__ is dict for one in held.values()):
+        # A server may be called `servers`, and its entry has texts.
+        kinds = (dict, str) if group == _GROUPS[0] else (dict,)
+        if held.__class__ is dict and all(one.__class__ in kinds for one in held.values()):
             entries: dict[str, ServerLike] = held
             return entries
     return servers
@@ -302,28 +312,34 @@ def _config(
         return given, []
     if isinstance(given, Mapping):
         entry, unknown = read_entry({**given}, env, where)
-        return _from_entry(entry), unknown
-    if isinstance(given, str) and is_url(given):
-        return ServerConfig(url=given), []
-    words = _command_words(given)
-    if words is not None:
-        if not words:
-            raise ConfigEntryError(where, "expected a URL or a command, got nothing")
-        return ServerConfig(command=words[0], args=words[1:]), []
+        return _from_entry(entry, where), unknown
+    if isinstance(given, str):
+        return _from_text(given, where), []
+    if given.__class__ in (list, tuple):
+        return _from_words(list(map(str, given)), where), []
     if given is None or isinstance(given, int | float):
         kind = type(given).__name__
         raise ConfigEntryError(where, f"expected an object with `command` or `url`, got {kind}")
     return ServerConfig(target=given), []
 
 
-def _command_words(given: Any) -> list[str] | None:
-    """Return the words of a command; None if the value is no command."""
-    if isinstance(given, str):
-        # Imported here because only command lines need it.
-        import shlex
+def _from_text(text: str, where: str) -> ServerConfig:
+    try:
+        named = parse_target(text)
+    except UsageError as error:
+        raise ConfigEntryError(where, str(error)) from None
+    if isinstance(named, Url):
+        return ServerConfig(url=named.url)
+    if isinstance(named, CommandLine):
+        return _from_words(list(named.words), where)
+    # Code is loaded when the server is connected to.
+    return ServerConfig(target=text)
 
-        return shlex.split(given)
-    return list(map(str, given)) if given.__class__ in (list, tuple) else None
+
+def _from_words(words: Sequence[str], where: str) -> ServerConfig:
+    if not words:
+        raise ConfigEntryError(where, "expected a URL or a command, got nothing")
+    return ServerConfig(command=words[0], args=words[1:])
 
 
 def _check(config: ServerConfig, where: str) -> None:
@@ -332,13 +348,17 @@ def _check(config: ServerConfig, where: str) -> None:
         raise ConfigEntryError(where, "expected one of `command`, `url` and `target`")
 
 
-def _from_entry(entry: ConfigEntry) -> ServerConfig:
-    return ServerConfig(
-        command=entry.command,
-        args=entry.args,
+def _from_entry(entry: ConfigEntry, where: str) -> ServerConfig:
+    named = ServerConfig(command=entry.command, args=entry.args, url=entry.url)
+    if entry.target is not None:
+        named = _from_text(entry.target, f"{where}.target")
+    for name in ("env", "cwd", "headers"):
+        if named.target is not None and getattr(entry, name):
+            raise ConfigEntryError(f"{where}.{name}", "expected a `command` or a `url` with this")
+    return replace(
+        named,
         env=entry.env,
         cwd=entry.cwd,
-        url=entry.url,
         transport="sse" if entry.type == "sse" else "http",
         headers=entry.headers,
         revision=entry.revision,

@@ -53,6 +53,7 @@ class ConfigEntry:
     env: dict[str, str] | Literal["inherit"] | None = field(default=None, repr=False)
     cwd: str | None = None
     url: str | None = field(default=None, repr=False)
+    target: str | None = field(default=None, repr=False)
     headers: dict[str, str] | None = field(default=None, repr=False)
     disabled: bool = False
     revision: str | None = None
@@ -74,7 +75,7 @@ def read_entry(
 
     Raises:
         ConfigEntryError: a value of the wrong type, a variable that is not set, an unknown
-            revision, or not exactly one of a command and a URL.
+            revision, or not exactly one of a command, a URL and a target.
     """
     entry, unknown = ConfigEntry(), list[UnknownField]()
     # A disabled server may name variables that are not set.
@@ -93,12 +94,15 @@ def read_entry(
 
 
 def _check(entry: ConfigEntry, where: str) -> None:
-    if (entry.command is None) == (entry.url is None):
-        both = "both" if entry.command is not None else "neither"
-        raise ConfigEntryError(where, f"expected `command` or `url`, got {both}")
-    if entry.type is not None and (entry.type == "stdio") != (entry.command is not None):
+    count = sum(one is not None for one in (entry.command, entry.url, entry.target))
+    if count != 1:
+        raise ConfigEntryError(where, f"expected `command` or `url`, got {_COUNTS[count]}")
+    if entry.type is not None and (entry.type == "stdio") == (entry.url is not None):
         needs = "command" if entry.type == "stdio" else "url"
         raise ConfigEntryError(f"{where}.type", f"expected a `{needs}` with this type")
+
+
+_COUNTS = ("neither", "one", "both", "both, and `target`")
 
 
 class _Values:
@@ -179,6 +183,7 @@ _READ: Mapping[str, Callable[[_Values, Any, str], Any]] = {
     "env": _Values.environment,
     "cwd": _Values.text,
     "url": _Values.url,
+    "target": _Values.text,
     "headers": _Values.by_name,
     "revision": _Values.revision,
     "timeout_s": _Values.seconds,

@@ -1,4 +1,4 @@
-"""Tools in the formats of model APIs: OpenAI and Anthropic."""
+"""Tools in the formats of model APIs: OpenAI, Anthropic and Gemini."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ if TYPE_CHECKING:
 
 __all__ = ["Api", "ExportedTools", "export_tools"]
 
-Api: TypeAlias = Literal["openai", "openai-responses", "anthropic"]
-"""OpenAI Chat Completions, OpenAI Responses, or Anthropic Messages."""
+Api: TypeAlias = Literal["openai", "openai-responses", "anthropic", "gemini"]
+"""OpenAI Chat Completions, OpenAI Responses, Anthropic Messages, or Gemini."""
 
 Json: TypeAlias = dict[str, Any]
 
@@ -42,10 +42,15 @@ def _messages(name: str, description: str, schema: Json) -> Json:
     return {"name": name, "description": description, "input_schema": schema}
 
 
+def _declarations(name: str, description: str, schema: Json) -> Json:
+    return {"name": name, "description": description, "parameters_json_schema": schema}
+
+
 _FORMATS: Mapping[str, _ModelFormat] = {
     "openai": _ModelFormat(_chat, 64, 128),
     "openai-responses": _ModelFormat(_responses, 64, 128),
     "anthropic": _ModelFormat(_messages, 128, None),
+    "gemini": _ModelFormat(_declarations, 64, None),
 }
 
 

@@ -7,9 +7,10 @@ import os
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
 from functools import partial
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, Literal, TypeAlias, TypeVar
 
 import mcp_wire
+from mcp_gen.core.code_loading import stop_import
 from mcp_gen.core.extensions.extensions import ExtensionArg
 from mcp_gen.core.mistakes.checks import check_options, checks_options
 from mcp_gen.core.peer_limits import PeerLimits
@@ -19,11 +20,11 @@ from mcp_gen.server.api.prompts import CompletionsApi
 from mcp_gen.server.api.resources import ResourcesApi
 from mcp_gen.server.api.tools import ToolsApi
 from mcp_gen.server.context.context import Context
+from mcp_gen.server.context.options import check_unknown_arguments
 from mcp_gen.server.dispatch.custom_methods import CustomMethods
 from mcp_gen.server.dispatch.declarations import Declarations
 from mcp_gen.server.dispatch.extensions import ExtensionRegistry
 from mcp_gen.server.dispatch.handlers import HandlerParts, Handlers
-from mcp_gen.server.dispatch.middleware import Middleware, MiddlewareChain
 from mcp_gen.server.dispatch.on_demand import AppsOnDemand, TasksOnDemand
 from mcp_gen.server.listing.cache_hints import CacheHints, Hints
 from mcp_gen.server.listing.tags import Visibility
@@ -33,14 +34,16 @@ from mcp_gen.server.notifications.notifier import Notifier
 from mcp_gen.server.prompts.completion import Completions
 from mcp_gen.server.prompts.registry import PromptRegistry
 from mcp_gen.server.resources.registry import ResourceRegistry
-from mcp_gen.server.serving.lifespan import Lifespan, MakeLifespan
+from mcp_gen.server.serving.lifespan import Lifespan
 from mcp_gen.server.serving.option_checks import check_prefix, checks_server
 from mcp_gen.server.serving.parts import ServerParts
 from mcp_gen.server.serving.per_connection import PerConnection
+from mcp_gen.server.serving.process import Serving, run_process, serve_process
 from mcp_gen.server.serving.runner import ServerRunner
 from mcp_gen.server.tools.registry import ToolRegistry
 from mcp_gen.session.kernel.kernel import Kernel
 from mcp_gen.session.kernel.limits import Limits
+from mcp_gen.session.messages.middleware import Middleware, MiddlewareChain
 from mcp_wire import latest
 from mcp_wire.handlers import ServerHandlers
 from mcp_wire.hooks import ServerHooks
@@ -49,12 +52,15 @@ from mcp_wire.profile import Profile
 if TYPE_CHECKING:
     from typing import Unpack
 
+    import typing_extensions
+
     from mcp_gen.core.relay import RemoteSession
     from mcp_gen.core.stores.events import EventStore
     from mcp_gen.core.stores.sessions import SessionStore
     from mcp_gen.core.transport.protocols import Duplex
     from mcp_gen.server.apps.apps import Apps
     from mcp_gen.server.apps.resource import AppOptions, AppSource
+    from mcp_gen.server.context.options import UnknownArguments
     from mcp_gen.server.dispatch.custom_methods import NotificationHandler, RequestHandler
     from mcp_gen.server.dispatch.extensions import OfferedHandlers
     from mcp_gen.server.session_state import SessionState
@@ -69,6 +75,10 @@ if TYPE_CHECKING:
 
 __all__ = ["Feature", "Server"]
 
+if TYPE_CHECKING:
+    App = typing_extensions.TypeVar("App", default=Any)
+else:  # defaults of type variables are for type checkers only: before 3.13 `typing` has none
+    App = TypeVar("App")
 F = TypeVar("F", bound=Callable[..., Any])
 M = TypeVar("M", bound=Middleware)
 P = TypeVar("P")
@@ -80,7 +90,7 @@ Feature: TypeAlias = Literal["completions", "logging", "prompts", "resources", "
 _LOGGING: tuple[Feature] = ("logging",)
 
 
-class Server(ToolsApi, ResourcesApi, CompletionsApi, ListsApi):
+class Server(ToolsApi, ResourcesApi, CompletionsApi, ListsApi, Generic[App]):
     """MCP server: register tools, resources and prompts, then serve them over any transport.
 
         server = Server("demo")
@@ -120,7 +130,8 @@ class Server(ToolsApi, ResourcesApi, CompletionsApi, ListsApi):
             `add_extension` for an extension with handlers.
         lifespan: Function `lifespan(server)` that returns an async context manager. It is entered
             once before the first client is served and left after the last one. Its value is
-            `ctx.lifespan`.
+            `ctx.lifespan`, and its type that of the server: `Server[Database]`, so that handlers
+            can take a `Context[Database]`.
         request_timeout_s: Seconds until a request times out; None for no limit. Requests that
             listen for notifications have no timeout.
         max_concurrent_requests: Most open requests of one session, or of one principal over HTTP
@@ -152,6 +163,9 @@ class Server(ToolsApi, ResourcesApi, CompletionsApi, ListsApi):
         max_rounds: Most rounds of one multi round-trip request; the next one fails.
         tasks: Limits and store of tasks; None for the defaults.
         session_state: Key, store and limits of `ctx.state`; None for the defaults.
+        unknown_arguments: `"refuse"` calls of functions with arguments that they do not have, and
+            name the nearest argument; or `"ignore"` such arguments. Tools and prompts may have it
+            in their own way. A tool with an input schema of its own does as that says.
 
     Raises:
         UsageError: an unknown revision, a key that is too short, or a limit that is not above 0.
@@ -177,7 +191,7 @@ class Server(ToolsApi, ResourcesApi, CompletionsApi, ListsApi):
         cache_hints: CacheHints = CacheHints(),  # noqa: B008  # it is frozen
         experimental: Mapping[str, dict[str, Any]] | None = None,
         extensions: Iterable[ExtensionArg] = (),
-        lifespan: MakeLifespan[Server] | None = None,
+        lifespan: Callable[[Server[Any]], AbstractAsyncContextManager[App]] | None = None,
         request_timeout_s: float | None = None,
         max_concurrent_requests: int | None = None,
         max_message_bytes: int | None = None,
@@ -194,7 +208,9 @@ class Server(ToolsApi, ResourcesApi, CompletionsApi, ListsApi):
         max_rounds: int = 32,
         tasks: Tasks | None = None,
         session_state: SessionState | None = None,
+        unknown_arguments: UnknownArguments = "refuse",
     ) -> None:
+        check_unknown_arguments("Server", unknown_arguments)
         self.name = name
         self.info = latest.Implementation(
             name=name,
@@ -249,6 +265,7 @@ class Server(ToolsApi, ResourcesApi, CompletionsApi, ListsApi):
             changed("tools", self.notify.tool_list_changed), hints, visibility
         )
         """Registry of the tools."""
+        self.tools.unknown_arguments = unknown_arguments
         self.resources = ResourceRegistry(
             changed("resources", self.notify.resource_list_changed), hints, visibility
         )
@@ -257,6 +274,7 @@ class Server(ToolsApi, ResourcesApi, CompletionsApi, ListsApi):
             changed("prompts", self.notify.prompt_list_changed), hints, visibility
         )
         """Registry of the prompts."""
+        self.prompts.unknown_arguments = unknown_arguments
         self.completions = Completions(changed("completions", None))
         """Registry of the completion functions."""
         self.resources.completable = self.prompts.completable = self.completions.add_choices
@@ -267,7 +285,9 @@ class Server(ToolsApi, ResourcesApi, CompletionsApi, ListsApi):
         """Mounted servers, in order."""
         self._custom_methods = CustomMethods(kernel)
         self._extensions = ExtensionRegistry(kernel, self.notify)
-        self._middleware = MiddlewareChain(kernel, self._hooks_changed)
+        self._middleware = MiddlewareChain(
+            kernel.middleware, kernel.outbound_middleware, self._hooks_changed
+        )
         on_demand = AppsOnDemand(self._extensions, self.resources, self.filter_tools)
         task_manager = TasksOnDemand(parts, self._extensions, tasks, self._served)
         self.runtime = ServerParts(
@@ -312,6 +332,7 @@ class Server(ToolsApi, ResourcesApi, CompletionsApi, ListsApi):
         host: str = "127.0.0.1",
         port: int = 8000,
         connection_limits: ConnectionLimits | None = None,
+        announce: bool = True,
         **options: Any,
     ) -> None:
         """Serve in this process until the client disconnects or the process is told to stop.
@@ -324,20 +345,70 @@ class Server(ToolsApi, ResourcesApi, CompletionsApi, ListsApi):
         Args:
             transport: `"stdio"` for one client on stdin and stdout, `"http"` for Streamable HTTP.
             host: Address to listen on, for HTTP.
-            port: Port to listen on, for HTTP. Port 0 takes a free one; the logger
-                `mcp_gen.server` reports the URL at level INFO.
+            port: Port to listen on, for HTTP. Port 0 takes a free one, which the start line and
+                the logger `mcp_gen.server`, at level INFO, report.
             connection_limits: Limits on the bytes and the time of request headers and on open
                 connections, for HTTP; None for the defaults.
+            announce: True prints one line on stderr: name, address and protocol versions
+                (revisions); over stdio only if stdin is a terminal.
             options: Options of `asgi`, for HTTP: `path` and so on.
 
         Raises:
             LifespanError: the lifespan of the server did not start, or failed at its end.
-            UsageError: an unknown transport.
+            UsageError: an unknown transport, a port that is in use, or an event loop that runs in
+                this thread: there, use `run_async`.
         """
+        stop_import(self)
+        run_process(self._serving(transport, host, port, connection_limits, announce, options))
+
+    async def run_async(
+        self,
+        transport: Literal["stdio", "http"] = "stdio",
+        *,
+        host: str = "127.0.0.1",
+        port: int = 8000,
+        connection_limits: ConnectionLimits | None = None,
+        announce: bool = True,
+        **options: Any,
+    ) -> None:
+        """Serve in the running event loop, as `run` does in one of its own.
+
+        It ends when the client disconnects, when the process is told to stop, or when it is
+        cancelled; requests in progress get the same time to finish. Signals are handled in the
+        main thread alone.
+
+        Args:
+            transport: `"stdio"` for one client on stdin and stdout, `"http"` for Streamable HTTP.
+            host: Address to listen on, for HTTP.
+            port: Port to listen on, for HTTP; 0 takes a free one.
+            connection_limits: Limits on the bytes and the time of request headers and on open
+                connections, for HTTP; None for the defaults.
+            announce: True prints the start line; see `run`.
+            options: Options of `asgi`, for HTTP: `path` and so on.
+
+        Raises:
+            LifespanError: the lifespan of the server did not start, or failed at its end.
+            UsageError: an unknown transport, or a port that is in use.
+        """
+        stop_import(self)
+        await serve_process(
+            self._serving(transport, host, port, connection_limits, announce, options)
+        )
+
+    def _serving(
+        self,
+        transport: Literal["stdio", "http"],
+        host: str,
+        port: int,
+        limits: ConnectionLimits | None,
+        announce: bool,
+        options: dict[str, Any],
+    ) -> Serving:
         if options and transport == "stdio":
             check_options("server.run over stdio", "server.run", options, ())
         make_app = partial(self.asgi, **options)
-        self.runtime.runner.run(transport, host, port, make_app, connection_limits)
+        runner = self.runtime.runner
+        return Serving(transport, host, port, limits, announce, lambda: runner, make_app)
 
     async def serve(self, transport: Duplex) -> None:
         """Serve one client over a transport until it disconnects.

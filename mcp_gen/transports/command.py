@@ -15,6 +15,7 @@ from mcp_gen.core.redaction import command_secrets, hide, shown_command
 from mcp_gen.transports.environment import Environment, command_environment
 from mcp_gen.transports.lines import (
     DEFAULT_MAX_MESSAGE_BYTES,
+    LINES_AT_ONCE,
     LineReader,
     LineWriter,
     read_less_at_once,
@@ -204,6 +205,8 @@ class _ChildProtocol(asyncio.SubprocessProtocol):
         self.exited = asyncio.Event()
         self.on_exit: Callable[[], None] | None = None
         """Called when the child has exited."""
+        self._left = b""
+        """Bytes of stdout that have arrived and are not read yet; no more are received then."""
         self._stderr_ended = asyncio.Event()
         self._stderr = b""
         """The end of the child's stderr."""
@@ -222,7 +225,10 @@ class _ChildProtocol(asyncio.SubprocessProtocol):
     def pipe_data_received(self, fd: int, data: bytes) -> None:
         if fd == 1:
             self._hint = ""
-            self._lines.feed(data)
+            if self._left:
+                self._left += data
+            elif left := self._lines.feed(data, LINES_AT_ONCE):
+                self._read_later(left)
         else:
             self._stderr = (self._stderr + data)[-MAX_STDERR_BYTES:]
             _copy_to_stderr(data)
@@ -233,9 +239,30 @@ class _ChildProtocol(asyncio.SubprocessProtocol):
         elif fd == 2:
             self._stderr_ended.set()
         elif fd == 1:
+            self._lines.feed(self._left)
+            self._left = b""
             self._lines.end()
             # The exit status usually follows and is the better error, so wait for it.
             self._loop.call_later(EXIT_STATUS_WAIT_S, self._disconnect, exc)
+
+    def _read_later(self, left: bytes) -> None:
+        """Read lines in the next turns of the event loop; receive no others before."""
+        self._left = left
+        self._loop.call_soon(self._read_on)
+        if stdout := self._open_stdout():
+            stdout.pause_reading()
+
+    def _read_on(self) -> None:
+        self._left = self._lines.feed(self._left, LINES_AT_ONCE)
+        if self._left:
+            self._loop.call_soon(self._read_on)
+        elif stdout := self._open_stdout():
+            stdout.resume_reading()
+
+    def _open_stdout(self) -> asyncio.ReadTransport | None:
+        pipe = self._process.get_pipe_transport(1) if self._process else None
+        stdout = cast("asyncio.ReadTransport | None", pipe)
+        return None if stdout is None or stdout.is_closing() else stdout
 
     def pause_writing(self) -> None:
         self._writer.pause_writing()

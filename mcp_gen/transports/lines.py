@@ -10,10 +10,23 @@ if TYPE_CHECKING:
 
     from mcp_gen.core.transport.protocols import Receiver
 
-__all__ = ["DEFAULT_MAX_MESSAGE_BYTES", "LineReader", "LineWriter", "Sink", "read_less_at_once"]
+__all__ = [
+    "DEFAULT_MAX_MESSAGE_BYTES",
+    "LINES_AT_ONCE",
+    "LineReader",
+    "LineWriter",
+    "Sink",
+    "read_less_at_once",
+]
 
 DEFAULT_MAX_MESSAGE_BYTES = 64 * 1024 * 1024
 """Default of the maximum size of a received message: 64 MiB."""
+
+LINES_AT_ONCE = 100
+"""Lines of one peer that are read in one turn of the event loop, so that others have theirs.
+
+They take less than a millisecond or two, even if each of them is a message, or refused as none.
+"""
 
 ENOUGH_BYTES = 64 * 1024
 """Bytes of queued messages above which notifications wait: the capacity of a pipe."""
@@ -37,9 +50,20 @@ class LineReader:
         self._line = bytearray()
         self._skipping = False
 
-    def feed(self, data: bytes) -> None:
-        """Process the next bytes of the stream."""
-        *lines, rest = data.split(b"\n")
+    def feed(self, data: bytes, most_lines: int = -1) -> bytes:
+        """Process the next bytes of the stream.
+
+        Args:
+            data: The bytes.
+            most_lines: The most lines to process; -1 for all.
+
+        Returns:
+            The bytes that are left, to be fed next; empty if all were processed.
+        """
+        *lines, rest = data.split(b"\n", most_lines)
+        left = b""
+        if len(lines) == most_lines:
+            left, rest = rest, b""
         if lines and (self._line or self._skipping):
             # The first line began in an earlier chunk.
             self._buffer(lines.pop(0))
@@ -55,6 +79,7 @@ class LineReader:
                 self._deliver(line)
         if rest:
             self._buffer(rest)
+        return left
 
     def end(self) -> None:
         """Handle the end of the stream: a last line without a newline is delivered too."""

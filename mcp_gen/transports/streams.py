@@ -6,7 +6,13 @@ import asyncio
 import contextlib
 from typing import TYPE_CHECKING
 
-from mcp_gen.transports.lines import DEFAULT_MAX_MESSAGE_BYTES, ENOUGH_BYTES, LineReader, LineWriter
+from mcp_gen.transports.lines import (
+    DEFAULT_MAX_MESSAGE_BYTES,
+    ENOUGH_BYTES,
+    LINES_AT_ONCE,
+    LineReader,
+    LineWriter,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -116,9 +122,12 @@ class StreamTransport:
         error: OSError | None = None
         try:
             while data := await self._reader.read(READ_BYTES):
-                lines.feed(data)
-                writer.flush_soon()
-                await self.drain()
+                while data:
+                    data = lines.feed(data, LINES_AT_ONCE)
+                    writer.flush_soon()
+                    await self.drain()
+                    if data:
+                        await asyncio.sleep(0)
         except OSError as broken:
             error = broken
         lines.end()

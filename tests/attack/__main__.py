@@ -32,7 +32,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
         epilog=EPILOG,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    parser.add_argument("--seconds", type=float, default=5.0, help="of each attack (5)")
+    parser.add_argument(
+        "--seconds", type=float, default=5.0, help="of each attack, and of the calm before it (5)"
+    )
     parser.add_argument("--smoke", action="store_true", help="each once, without limits of time")
     parser.add_argument("--only", metavar="TEXT", default="", help="whose name has this text")
     parser.add_argument("--list", action="store_true", help="show the names, attack nothing")
@@ -66,7 +68,8 @@ async def run(made: AsyncIterator[Row], asked: argparse.Namespace) -> int:
     async for row in made:
         rows.append(row)
         console.print(
-            f"{row.on}: {row.name}: p99 {row.p99_ms:.1f} ms, slowest {row.slowest_ms:.1f} ms",
+            f"{row.on}: {row.name}: p99 {row.p99_ms:.1f} ms, slowest {row.slowest_ms:.1f} ms "
+            f"(calm {row.calm_p99_ms:.1f} and {row.calm_slowest_ms:.1f} ms)",
             highlight=False,
         )
         for wrong in [*row.wrong, *([] if asked.smoke else row.slow())]:

@@ -16,6 +16,7 @@ from urllib.parse import quote, unquote
 
 import msgspec
 
+from mcp_gen.session.duplex.client import DEFAULT_MAX_VALUES
 from tests.soak.traffic.wire import HOST
 from tests.support.frames import HANDSHAKE, encoded
 
@@ -42,6 +43,10 @@ def over_http(name: str, method: str, kind: str = JSON) -> Callable[[Answers], A
         return answers
 
     return add
+
+
+class Chunks(bytes):
+    """Part of a body that is divided into chunks already."""
 
 
 def path_of(name: str) -> str:
@@ -100,12 +105,28 @@ SCHEMAS: dict[str, dict[str, Any]] = {
 
 @over_http("a result with 400,000 keys", "tools/call")
 def many_keys(id: Any, params: Any) -> Parts:
-    yield response(id, {**text_result("x"), "structuredContent": _many_keys()})
+    yield _result_with_keys(id, 400_000)
+
+
+@over_http("a result with as many keys as are taken", "tools/call")
+def most_keys(id: Any, params: Any) -> Parts:
+    yield _result_with_keys(id, DEFAULT_MAX_VALUES - 100)
+
+
+def _result_with_keys(id: Any, count: int) -> bytes:
+    return response(id, {**text_result("x"), "structuredContent": _keys(count)})
 
 
 @cache
-def _many_keys() -> dict[str, int]:
-    return {f"k{number}": 1 for number in range(400_000)}
+def _keys(count: int) -> msgspec.Raw:
+    # Encoded once: this process shall not take the time that is measured.
+    return msgspec.Raw(encoded({f"k{number}": 1 for number in range(count)}))
+
+
+@over_http("100,000 chunks of one byte", "tools/call")
+def one_byte_each(id: Any, params: Any) -> Parts:
+    yield from [Chunks(b"1\r\n \r\n" * 1_000)] * 100
+    yield response(id, text_result("done"))
 
 
 @over_http("6 MB of empty data lines", "tools/call", SSE)
@@ -229,7 +250,8 @@ async def _serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> 
             lines = ["HTTP/1.1 200 OK", f"content-type: {kind}", "transfer-encoding: chunked"]
             writer.write("\r\n".join([*lines, "", ""]).encode())
             for part in parts:
-                writer.write(b"%x\r\n%s\r\n" % (len(part), part))
+                is_divided = isinstance(part, Chunks)
+                writer.write(part if is_divided else b"%x\r\n%s\r\n" % (len(part), part))
                 await writer.drain()
             writer.write(b"0\r\n\r\n")
     writer.close()

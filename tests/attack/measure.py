@@ -8,7 +8,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 
-__all__ = ["PACE_S", "Felt", "calling"]
+__all__ = ["PACE_S", "Felt", "calling", "calm_for"]
 
 PACE_S = 0.5
 """Seconds from the begin of one attack to that of the next.
@@ -54,6 +54,13 @@ async def calling(call: Callable[[int], Awaitable[bool]]) -> AsyncIterator[Felt]
     finally:
         over.set()
         await calls
+
+
+async def calm_for(seconds: float, call: Callable[[int], Awaitable[bool]]) -> Felt:
+    """Make calls for some seconds in which nothing is attacked."""
+    async with calling(call) as felt:
+        await asyncio.sleep(seconds)
+    return felt
 
 
 async def _calls(call: Callable[[int], Awaitable[bool]], felt: Felt, over: asyncio.Event) -> None:

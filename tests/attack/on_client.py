@@ -22,7 +22,7 @@ from mcp_gen import Client, McpGenError
 from tests.attack.attacks import Outcome
 from tests.attack.hostile import OVER_HTTP, OVER_STDIO, path_of
 from tests.attack.line_process import ROOT, LineProcess
-from tests.attack.measure import PACE_S, calling
+from tests.attack.measure import PACE_S, Felt, calling, calm_for
 from tests.attack.on_server import answering, target
 from tests.attack.report import Row
 from tests.soak.figures import resident_kb
@@ -50,7 +50,7 @@ async def attack_client(names: Iterable[str], seconds: float) -> AsyncIterator[R
             for name in ["(nothing)", *names]:
                 await attacked.start()
                 logged = len(attacked.log)
-                out = await attacked.ask(name, seconds + LAST_S)
+                out = await attacked.ask(name, 2 * seconds + LAST_S)
                 if out:
                     row = msgspec.json.decode(out, type=Row)
                 else:
@@ -91,6 +91,9 @@ async def under_attack(good: int, hostile: int, seconds: float, name: str) -> Ro
             sums = {"a": number, "b": 1}
             return await session.call_tool("add", sums, returns=int) == number + 1
 
+        calm: Felt | None = None
+        if seconds and name != "(nothing)":
+            calm = await calm_for(seconds, call)
         async with calling(call) as felt:
             if name == "(nothing)":
                 await asyncio.sleep(max(1.0, seconds))
@@ -98,7 +101,7 @@ async def under_attack(good: int, hostile: int, seconds: float, name: str) -> Ro
                 outcome = await _attacked(name, hostile, seconds)
                 row.times = outcome.answers.pop("times", 0)
                 row.answers, row.wrong = outcome.answers, outcome.wrong
-    row.felt(felt)
+    row.felt(felt, calm)
     row.peak_mb = (_peak_kb() - before_kb) / 1024
     return row
 

@@ -14,7 +14,7 @@ import msgspec
 
 from tests.attack.attacks import posted
 from tests.attack.line_process import ROOT, LineProcess
-from tests.attack.measure import calling
+from tests.attack.measure import Felt, calling, calm_for
 from tests.attack.report import Row
 from tests.soak.traffic.wire import HOST, Connection
 from tests.support.frames import PER_REQUEST, Speaker
@@ -130,6 +130,9 @@ async def _measured(attacked: Target, attacker: LineProcess, name: str, seconds:
     attacked.reset_peak()
     before_kb = attacked.resident_kb()
     try:
+        calm: Felt | None = None
+        if seconds and name != "(nothing)":
+            calm = await calm_for(seconds, call)
         async with calling(call) as felt:
             if name == "(nothing)":
                 await asyncio.sleep(max(1.0, seconds))
@@ -137,7 +140,7 @@ async def _measured(attacked: Target, attacker: LineProcess, name: str, seconds:
                 row.take(await attacker.ask(name, seconds + LAST_S))
     finally:
         await connection.hang_up()
-    row.felt(felt)
+    row.felt(felt, calm)
     row.peak_mb = (attacked.resident_kb(peak=True) - before_kb) / 1024
     row.logged(attacked.log[logged:])
     return row

@@ -52,15 +52,26 @@ async def test_a_server_that_takes_the_blame_for_its_client_is_wrong(
 def test_a_slow_call_and_a_slow_share_of_calls_are_told() -> None:
     row = Row("server", "an attack")
     row.felt(Felt(times_ms=[1.0] * 199 + [101.0]))
-    assert row.slow() == ["the slowest call took 101 ms"]
+    assert row.slow() == ["the slowest call took 101 ms, without the attack 0 ms"]
     row.felt(Felt(times_ms=[1.0] * 98 + [21.0, 21.0]))
-    assert row.slow() == ["one call of 100 took over 21 ms"]
+    assert row.slow() == ["one call of 100 took over 21 ms, without the attack 0 ms"]
 
 
 def test_calls_within_the_limits_are_not_slow() -> None:
     row = Row("server", "an attack")
     row.felt(Felt(times_ms=[20.0] * 100))
     assert row.slow() == []
+
+
+def test_what_is_felt_without_the_attack_too_is_not_slow() -> None:
+    row = Row("server", "an attack")
+    row.felt(Felt(times_ms=[30.0] * 199 + [190.0]), Felt(times_ms=[11.0] * 199 + [91.0]))
+    assert row.slow() == []
+    row.felt(Felt(times_ms=[32.0] * 199 + [192.0]), Felt(times_ms=[11.0] * 199 + [91.0]))
+    assert row.slow() == [
+        "the slowest call took 192 ms, without the attack 91 ms",
+        "one call of 100 took over 32 ms, without the attack 11 ms",
+    ]
 
 
 @pytest.mark.parametrize("line", ["Traceback (most recent call last):", "Task was destroyed but"])

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from mcp_gen.cli.console.arguments import convert, parse_json, parse_pairs
+from mcp_gen.cli.console.arguments import check_arguments, convert, parse_json, parse_pairs
 from mcp_gen.core.errors import UsageError
 
 NAMES: dict[str, Any] = {"type": "array", "items": {"type": "string"}}
@@ -68,9 +68,44 @@ def test_text_of_another_kind_is_refused(schema: Any, text: str, said: str) -> N
     assert str(caught.value) == said
 
 
-def test_a_name_that_a_closed_schema_lacks_is_refused() -> None:
-    with pytest.raises(UsageError, match="no such argument; there are b, c"):
-        convert([("a", "1")], {"properties": {"b": {}, "c": {}}, "additionalProperties": False})
+CLOSED: dict[str, Any] = {
+    "type": "object",
+    "properties": {"city": {"type": "string"}, "days": {"type": "integer"}},
+    "required": ["city"],
+    "additionalProperties": False,
+}
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        ({"citty": "x"}, "unknown argument 'citty': did you mean 'city'?"),
+        ({"city": "x", "wind": 1}, "unknown argument 'wind': there are 'city', 'days'"),
+        ({}, '"city" is a required property - at `$`'),
+        ({"city": "x", "days": "2"}, 'the value is not of type "integer" - at `$.days`'),
+    ],
+)
+async def test_arguments_that_the_schema_does_not_allow_are_named(
+    arguments: dict[str, Any], said: str
+) -> None:
+    with pytest.raises(UsageError) as caught:
+        await check_arguments("weather", arguments, CLOSED)
+    assert str(caught.value) == f"weather: {said}; --no-check sends it anyway"
+
+
+@pytest.mark.parametrize(
+    "schema",
+    [
+        {},
+        {"type": "object"},
+        {"type": 5},
+        {**CLOSED, "patternProperties": {"^c": {}}, "required": []},
+    ],
+)
+async def test_arguments_that_a_schema_allows_or_that_it_cannot_judge_are_sent(
+    schema: dict[str, Any],
+) -> None:
+    await check_arguments("weather", {"citty": "x"}, schema)
 
 
 def test_a_schema_that_refers_to_itself_allows_anything() -> None:

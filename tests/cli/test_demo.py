@@ -95,14 +95,16 @@ def test_a_row_tells_the_lifecycle_the_result_and_the_hooks(revision: str, plain
 @pytest.fixture(scope="module")
 def tampered() -> Ran:
     """Return the rows of a server that adds icons, as JSON."""
-    return mcp_gen("demo", str(TAMPERING), "--json")
+    return mcp_gen("demo", f"{sys.executable} {TAMPERING}", "--json")
 
 
 @pytest.fixture(scope="module")
 def tampered_twice() -> Ran:
     """Return the table of a server that adds icons, at the newest and the oldest revision."""
     newest, oldest = mcp_wire.REVISIONS[-1], mcp_wire.REVISIONS[0]
-    return mcp_gen("demo", str(TAMPERING), "--revision", newest, "--revision", oldest)
+    return mcp_gen(
+        "demo", f"{sys.executable} {TAMPERING}", "--revision", newest, "--revision", oldest
+    )
 
 
 @pytest.mark.parametrize("ran", ["tampered", "tampered_twice"])
@@ -135,7 +137,7 @@ def test_the_table_has_the_verdicts_and_names_the_key(tampered_twice: Ran) -> No
 def test_a_server_that_ends_at_once_is_bad_and_says_its_exit_status(tmp_path: Path) -> None:
     script = tmp_path / "server.py"
     script.write_text("raise SystemExit(3)")
-    ran = mcp_gen("demo", str(script), "--revision", mcp_wire.LATEST)
+    ran = mcp_gen("demo", f"{sys.executable} {script}", "--revision", mcp_wire.LATEST)
     assert ran.status == 1
     assert "exit status 3" in ran.stdout
 

@@ -52,6 +52,14 @@ def test_with_a_revision_a_method_is_shown_as_it_is_there() -> None:
     ]
 
 
+@pytest.mark.parametrize("kind", ["request", "notification"])
+def test_requests_and_notifications_have_a_table_each(kind: str) -> None:
+    names = [one["name"] for one in printed_json("methods") if one["kind"] == kind]
+    printed = [line[0] for line in lines("methods")]
+    begin = printed.index(f"{kind}s:")
+    assert [one for one in printed[begin:] if one in METHODS][: len(names)] == names
+
+
 def test_json_has_all_there_is_to_know() -> None:
     (found,) = [one for one in printed_json("methods") if one["name"] == "roots/list"]
     assert found == {

@@ -17,8 +17,10 @@ from typing import Any
 
 import pytest
 
+import mcp_wire
 from mcp_gen import Server
-from mcp_gen.cli.loading import folder_of, load
+from mcp_gen.client.connecting.python_code import load
+from mcp_gen.client.connecting.target_text import parse_code
 from mcp_gen.core.errors import UsageError
 from mcp_gen.server.serving.per_connection import PerConnection
 from tests.cli.running import complaint, run
@@ -114,6 +116,18 @@ def test_a_server_is_found_in_a_module_of_a_package(write: Write) -> None:
     assert load("stock.main:server").name == "one"
 
 
+@pytest.mark.parametrize("target", ["app", "app.py"])
+def test_a_module_beside_the_server_hides_one_of_the_same_name_elsewhere(
+    write: Write, tmp_path: Path, target: str
+) -> None:
+    write("elsewhere/names_of_both.py", "NAME = 'elsewhere'")
+    sys.path.insert(0, str(tmp_path / "elsewhere"))
+    write("names_of_both.py", "NAME = 'beside'")
+    code = "from mcp_gen import Server\nimport names_of_both as names\ns = Server(names.NAME)"
+    write("app.py", code)
+    assert load(target).name == "beside"
+
+
 def test_what_lies_beside_a_file_can_be_imported_by_it(write: Write) -> None:
     write("beside/names.py", "NAME = 'beside'")
     path = write(
@@ -138,8 +152,8 @@ def test_one_server_for_each_connection_is_found_too(write: Write) -> None:
 
 def test_the_folder_of_a_target_is_that_of_its_file_or_the_current_one(write: Write) -> None:
     path = write("sub/app.py", ONE)
-    assert folder_of(f"{path}:server") == path.parent
-    assert folder_of("app:server") == Path.cwd()
+    assert parse_code(f"{path}:server").folder == path.parent
+    assert parse_code("app:server").folder == Path.cwd()
 
 
 @pytest.mark.parametrize(
@@ -242,6 +256,24 @@ def test_a_server_runs_on_stdio_and_ends_with_its_client(revision: str, write: W
         assert process.stderr == ""
 
 
+def test_what_code_prints_while_it_is_imported_is_no_message(write: Write) -> None:
+    speaker = Speaker(HANDSHAKE)
+    with started(mcp_gen("run", write("one.py", ONE + "\nprint('imported')\n"))) as process:
+        process.send(*speaker.opening, speaker.call(1, "color"))
+        assert process.answer(1)["result"]["content"][0]["text"] == "red"
+        process.close_stdin()
+        assert (process.ended(), process.stderr) == (0, "imported\n")
+
+
+def test_development_mode_says_what_blocks(write: Write) -> None:
+    speaker = Speaker(HANDSHAKE)
+    text = ONE.replace('    return "red"', '    __import__("time").sleep(0.2)\n    return "red"')
+    with started(mcp_gen("run", write("one.py", text), "--dev")) as process:
+        process.send(*speaker.opening, speaker.call(1, "color"))
+        assert process.answer(1)["result"]["content"][0]["text"] == "red"
+        process.says("tool 'color' blocked the event loop for ")
+
+
 def test_a_lifespan_that_does_not_start_is_said_in_one_line(write: Write) -> None:
     path = write(
         "life.py",
@@ -266,7 +298,15 @@ def free_port() -> int:
 
 
 def asked(port: int) -> str:
-    """Return the text of the tool of the server at a port; retry until the port listens."""
+    """Return the text of the tool of the server at a port, or the message of an error."""
+    answer = posted(port)
+    if "error" in answer:
+        return str(answer["error"]["message"])
+    return str(answer["result"]["content"][0]["text"])
+
+
+def posted(port: int) -> Any:
+    """Return the answer to a call at a port; retry until the port listens."""
     speaker = Speaker(PER_REQUEST)
     message = speaker.call(1, "color")
     profile = speaker.profile
@@ -282,8 +322,7 @@ def asked(port: int) -> str:
         connection = http.client.HTTPConnection("127.0.0.1", port, timeout=WAIT_S)
         try:
             connection.request("POST", "/mcp", message, headers)
-            answer: Any = json.loads(connection.getresponse().read())
-            return str(answer["result"]["content"][0]["text"])
+            return json.loads(connection.getresponse().read())
         except (ConnectionError, http.client.HTTPException):
             if time.monotonic() > deadline:
                 raise
@@ -299,8 +338,10 @@ def ends(process: Child) -> None:
 
 def test_a_server_runs_over_http_and_says_where(write: Write) -> None:
     with started(mcp_gen("run", write("one.py", ONE), "--http", "--port", "0")) as process:
-        process.says("/mcp\n")
-        said = re.fullmatch(r"one: http://127\.0\.0\.1:(\d+)/mcp\n", process.stderr)
+        process.says(")\n")
+        dates = ", ".join(mcp_wire.REVISIONS)
+        line = rf"one: http://127\.0\.0\.1:(\d+)/mcp \({dates}\)\n"
+        said = re.fullmatch(line, process.stderr)
         assert said
         assert asked(int(said[1])) == "red"
         ends(process)
@@ -353,6 +394,67 @@ def test_code_that_cannot_be_loaded_is_waited_for(reloaded: Reloaded) -> None:
     reloaded.child.says("'(' was never closed")
     reloaded.path.write_text(ONE.replace("red", "blue"))
     reloaded.says_at_last("blue")
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("server = (", "one.py cannot be run, one.py line 1: SyntaxError: '(' was never closed"),
+        (
+            "import no_such_thing",
+            "one.py cannot be run, one.py line 1: ModuleNotFoundError: No module named "
+            "'no_such_thing'",
+        ),
+        ("", "one.py has no Server; write `server = Server('name')` in it"),
+        (
+            ONE.replace('Server("one")', 'Server("one", lifespan=lambda server: 1 / 0)'),
+            "server 'one': its lifespan did not start: ZeroDivisionError: division by zero",
+        ),
+    ],
+    ids=["syntax", "import", "no server", "lifespan"],
+)
+def test_a_request_is_answered_with_why_the_code_cannot_be_served(
+    text: str, said: str, reloaded: Reloaded
+) -> None:
+    reloaded.path.write_text(text)
+    reloaded.child.says("; started anew when a file is saved\n")
+    deadline = time.monotonic() + WAIT_S
+    # The old process may still answer: it ends when its requests have.
+    while "result" in (answer := posted(reloaded.port)):
+        assert time.monotonic() < deadline, reloaded.child.heard()
+        time.sleep(0.05)
+    assert answer["id"] == 1
+    assert answer["error"]["code"] == -32603
+    assert said in answer["error"]["message"]
+    assert answer["error"]["message"].endswith("; started anew when a file is saved")
+    color = f"color{len(text)}"
+    reloaded.path.write_text(ONE.replace("red", color))
+    reloaded.says_at_last(color)
+
+
+def test_a_mistake_that_is_there_from_the_start_is_waited_for(write: Write) -> None:
+    path, port = write("one.py", "server = ("), free_port()
+    command = mcp_gen("run", path, "--http", "--reload", "--port", str(port))
+    with started(command) as process:
+        process.says("'(' was never closed")
+        path.write_text(ONE)
+        Reloaded(path, port, process).says_at_last("red")
+        ends(process)
+
+
+@pytest.mark.parametrize("options", [[], ["--reload"]])
+def test_a_port_in_use_is_said_in_one_line(options: list[str], write: Write) -> None:
+    write("one.py", ONE)
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = str(taken.getsockname()[1])
+        said = complaint("run", "one.py", "--http", "--port", port, *options)
+    assert said.startswith(f"mcp-gen run: port {port} of 127.0.0.1 is in use; end the program")
+
+
+def test_a_file_that_is_not_there_is_not_waited_for(write: Write) -> None:
+    write("one.py", ONE)
+    said = complaint("run", "on.py", "--http", "--reload")
+    assert said.startswith("mcp-gen run: no such file: on.py; did you mean one.py?")
 
 
 def test_the_speaker_of_the_tests_has_a_handshake() -> None:

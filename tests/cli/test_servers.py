@@ -140,6 +140,17 @@ def test_arguments_are_given_as_json_too_and_single_ones_win() -> None:
     assert ran.stdout == "8\n"
 
 
+@pytest.mark.parametrize("given", [("--arg", "aa=1"), ("--args", '{"aa": 1}')])
+def test_an_argument_that_the_tool_does_not_have_is_not_sent(given: tuple[str, str]) -> None:
+    said = "mcp-gen call: add: unknown argument 'aa': did you mean 'a'?; --no-check sends it anyway"
+    assert complaint("call", "here", "add", *given) == said
+
+
+def test_arguments_are_sent_unchecked_where_that_is_wished_for() -> None:
+    ran = run("call", "here", "add", "--arg", "a=1", "--arg", "c=1", "--no-check")
+    assert (ran.exit_code, ran.stdout) == (1, "add: unknown argument 'c': there are 'a', 'b'\n")
+
+
 def test_a_result_is_printed_as_json() -> None:
     found = printed_json("call", "here", "add", "--arg", "a=1")
     assert found["content"] == [{"type": "text", "text": "3"}]
@@ -260,8 +271,8 @@ def test_a_command_that_is_not_there_is_exit_code_3() -> None:
         (["tools", "here", "--header", "a: 1"], "--header is for URLs"),
         (["tools", "http://h/mcp", "--header", "a"], "--header: expected `Name: value`"),
         (["tools", "here", "--config", "none.json"], "none.json: cannot be read"),
-        (["tools", " "], "SERVER: expected a URL or a command"),
-        (["tools", "a 'b"], "SERVER: No closing quotation; check its quotes"),
+        (["tools", " "], "SERVER: expected a URL, `file.py`, `file.py:name`, a module"),
+        (["tools", "a 'b"], "SERVER: the command line: No closing quotation; check its"),
     ],
 )
 def test_a_mistake_in_the_command_line_is_exit_code_2_in_one_line(

@@ -98,6 +98,10 @@ class CannedServer:
         await self._transport.aclose()
         self._ended.set()
 
+    def answer_again(self) -> None:
+        """Serve the next connection after `hang_up`."""
+        self._ended.clear()
+
     async def next(self, method: str | None) -> Any:
         """Return the next message of this method (None: a response); earlier ones are skipped."""
         async with asyncio.timeout(WAIT_S):

@@ -24,7 +24,7 @@ def shown(monkeypatch: pytest.MonkeyPatch) -> Any:
     blocks = re.findall(r"```python\n(.*?)```", PAGE.read_text("utf-8"), re.DOTALL)
     # One is lines out of a function.
     blocks = [block for block in blocks if not block.startswith("await")]
-    assert len(blocks) == 3
+    assert len(blocks) == 5
     module = ModuleType("shown")
     monkeypatch.setitem(sys.modules, "shown", module)
     exec("\n".join(blocks), module.__dict__)

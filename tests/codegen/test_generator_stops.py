@@ -365,6 +365,14 @@ def test_a_patch_that_points_at_nothing_stops(tmp_path: Path, pointer: str) -> N
     )
 
 
+@pytest.mark.parametrize(("key", "step"), [("a/b", "a~1b"), ("a~b", "a~0b")])
+def test_a_patch_may_point_at_a_key_with_a_slash_or_tilde(
+    tmp_path: Path, key: str, step: str
+) -> None:
+    overlay = patch(f"/Box/properties/{step}/type", "string", "integer")
+    assert generate(checkout(tmp_path, {"Box": struct(**{key: STRING})}, overlay=overlay))
+
+
 def test_a_patch_may_point_into_an_array(tmp_path: Path) -> None:
     overlay = patch("/EchoResult/required/0", "text", "text")
     assert generate(checkout(tmp_path, overlay=overlay))

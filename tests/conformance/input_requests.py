@@ -179,8 +179,7 @@ def _asking_in_rounds(server: Server) -> None:
     @server.tool
     async def test_input_required_result_capabilities(ctx: Context) -> str:
         """Make the input requests whose capabilities the client has declared."""
-        declared: Any = ctx.client_capabilities
-        if "sampling" in msgspec.to_builtins(declared):
+        if ctx.client_capabilities.sampling is not None:
             result = await ctx.sample(QUESTION, max_tokens=100, key="sample")
             return f"Sampling result: {result.content}"
         answer = await ctx.elicit("What is your name?", Name, key="name")

@@ -165,6 +165,21 @@ def test_a_line_of_pieces_of_one_byte_takes_no_more_memory_than_its_size() -> No
     assert peak_bytes < 1_000_000
 
 
+def test_an_event_of_very_many_empty_lines_takes_no_more_memory_than_its_size() -> None:
+    reader, place = EventReader(1_000_000), StreamPosition()
+    chunk = b"data:\n" * 1_000
+    tracemalloc.start()
+    try:
+        for _ in range(500):
+            reader.feed(chunk, place)
+        (event,) = reader.feed(b"\n", place)
+        _, peak_bytes = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert event.data == b"\n" * 499_999
+    assert peak_bytes < 2_000_000
+
+
 # --- against a plain reading of the whole text ---
 
 

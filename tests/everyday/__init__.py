@@ -1,0 +1,1 @@
+"""Everyday use: the same wherever it can stand."""

@@ -113,8 +113,7 @@ class _Worker:
         self._order = order
         self._log = tempfile.TemporaryFile()  # noqa: SIM115  # closed with the worker
         words = (sys.executable, "-m", "tests.fuzz.worker")
-        # Python's own allocator gives no memory back that it has divided: as growth it would look
-        # like a leak. The C library gives back what is free.
+        # The C library tells how much memory is used, Python's own allocator does not.
         env = {**os.environ, "PYTHONMALLOC": "malloc"}
         self._process = subprocess.Popen(
             words,
@@ -143,7 +142,8 @@ class _Worker:
             silence.cancel()
             done = msgspec.json.decode(line, type=Done)
             inputs, last = inputs + done.inputs, done.block
-            samples.append(done.resident_kb)
+            if done.live_kb is not None:
+                samples.append(done.live_kb)
             heard(done)
             silence = threading.Timer(SILENT_S, process.kill)
             silence.start()
@@ -155,7 +155,7 @@ class _Worker:
         faults = self._faults(status, last + 1, grown)
         self._log.close()
         if faults:
-            heard(Done(last + 1 if status else last, 0, 0, faults))
+            heard(Done(last + 1 if status else last, 0, None, faults))
         return Ran(order.surface, inputs, grown)
 
     def _faults(self, status: int, block: int, grown: Growth | None) -> list[Finding]:

@@ -1,6 +1,7 @@
 """The server that is fuzzed: each feature once, with names that the inputs know.
 
-`python -m tests.fuzz.target` serves it over stdio. Its handlers end soon, whatever they are given,
+`python -m tests.fuzz.target FOLDER` serves it over stdio, and writes into a file of the folder how
+much memory it uses. Its handlers end soon, whatever they are given,
 and never fail by themselves: an internal error is a fault of the runtime.
 """
 
@@ -8,23 +9,28 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import os
+import sys
 import threading
 import time
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Annotated, Any, Literal
 
 import msgspec
 from msgspec import Meta
 
-from mcp_gen import Context, Server, ToolError
+from mcp_gen import Context, RequestTimeout, Server, ToolError
 from mcp_gen.core.transport.header_params import MARK
 from mcp_gen.server.context.answers import Accepted
 from mcp_gen.server.tasks.options import Tasks
-from tests.soak.figures import give_back
+from tests.soak.figures import live_kb
 
 __all__ = ["NAMES", "make_server"]
 
-TRIM_S = 1.0
+TOLD_EVERY_S = 1.0
+ASK_S = 10.0
+"""Seconds that the client may take to answer a question."""
 TASK_TTL_S = 5.0
 """Lifetime of tasks in seconds, so that they do not accumulate."""
 
@@ -163,28 +169,28 @@ async def pass_by(a: int) -> int:
 def _add_asking_tools(server: Server) -> None:
     @server.tool
     async def ask_user(ctx: Context, message: str = "word?") -> str:
-        answer = await ctx.elicit(message, Form, timeout_s=10.0)
+        answer = await ctx.elicit(message, Form, timeout_s=ASK_S)
         return answer.content.word if isinstance(answer, Accepted) else answer.action
 
     @server.tool
     async def ask_page(ctx: Context) -> str:
-        page = await ctx.elicit_url("open it", "https://example.com/", timeout_s=10.0)
+        page = await ctx.elicit_url("open it", "https://example.com/", timeout_s=ASK_S)
         return page.action
 
     @server.tool
     async def ask_model(ctx: Context, message: str = "hello") -> str:
-        said = await ctx.sample(message, max_tokens=10, timeout_s=10.0)
+        said = await ctx.sample(message, max_tokens=10, timeout_s=ASK_S)
         return said.model[:20]
 
     @server.tool
     async def ask_roots(ctx: Context) -> str:
-        return str(len(await ctx.list_roots(timeout_s=10.0)))
+        return str(len(await ctx.list_roots(timeout_s=ASK_S)))
 
     @server.tool(task="optional")
     async def ask_twice(ctx: Context) -> str:
         first = await ctx.once("first", lambda: "once")
-        one = await ctx.elicit("one", Form, key="one", timeout_s=10.0)
-        two = await ctx.elicit("two", Form, key="two", timeout_s=10.0)
+        one = await ctx.elicit("one", Form, key="one", timeout_s=ASK_S)
+        two = await ctx.elicit("two", Form, key="two", timeout_s=ASK_S)
         return f"{first} {one.action} {two.action}"
 
 
@@ -195,7 +201,11 @@ def _add_others(server: Server) -> None:
 
     @server.resource("note://b")
     async def asked(ctx: Context) -> str:
-        return (await ctx.elicit("which?", Form, timeout_s=10.0)).action
+        try:
+            return (await ctx.elicit("which?", Form, timeout_s=ASK_S)).action
+        except RequestTimeout:
+            # A client that accepts JSON alone, and opens no stream, cannot be asked.
+            return "not asked"
 
     @server.resource("blob://a")
     def blob() -> bytes:
@@ -234,14 +244,17 @@ def _add_others(server: Server) -> None:
         pass
 
 
-def _give_back() -> None:
-    """Return free memory to the system now and then: what is kept in reserve is no growth."""
+def _tell_memory(folder: str) -> None:
+    """Write the memory that is used into a file with the name of this process, now and then."""
+    place = Path(folder, str(os.getpid()))
     while True:
-        time.sleep(TRIM_S)
-        give_back()
+        time.sleep(TOLD_EVERY_S)
+        new = place.with_suffix(".new")
+        new.write_text(str(live_kb()))
+        new.replace(place)
 
 
 if __name__ == "__main__":
     logging.basicConfig(level=logging.WARNING, format="%(levelname)s %(name)s: %(message)s")
-    threading.Thread(target=_give_back, daemon=True).start()
+    threading.Thread(target=_tell_memory, args=sys.argv[1:], daemon=True).start()
     make_server().run("stdio")

@@ -5,6 +5,9 @@ from __future__ import annotations
 import asyncio
 import json
 import logging
+import os
+import subprocess
+import sys
 import warnings
 from collections.abc import Callable
 from typing import Any
@@ -17,10 +20,11 @@ from tests.fuzz.growth import growth
 from tests.fuzz.surfaces import duplex
 from tests.fuzz.surfaces.duplex import Line
 from tests.fuzz.surfaces.memory import Memory
-from tests.fuzz.surfaces.surface import Complaints, kb_of
+from tests.fuzz.surfaces.surface import Complaints
 from tests.fuzz.target import make_server
 from tests.fuzz.values import is_object
 from tests.fuzz.worker import Done, Order, fuzz, run_block
+from tests.soak.figures import live_kb
 
 INDEXES = tuple(range(2 * BLOCK, 2 * BLOCK + 20))
 
@@ -203,8 +207,8 @@ class Leaking:
     async def run(self, block: Block, findings: Findings) -> None:
         self._kept.append(bytes(b"x" * self._size))
 
-    def resident_kb(self) -> int:
-        return kb_of()
+    def live_kb(self) -> int | None:
+        return live_kb()
 
 
 @pytest.mark.parametrize(("bytes_per_block", "is_too_much"), [(200_000, True), (0, False)])
@@ -212,17 +216,34 @@ async def test_memory_that_grows_is_found(bytes_per_block: int, is_too_much: boo
     told: list[Done] = []
     order = Order("memory", 7, count=500)
     await fuzz(Leaking(bytes_per_block), order, told.append)
-    grown = growth([done.resident_kb for done in told])
+    grown = growth([done.live_kb for done in told if done.live_kb is not None])
     assert grown is not None
     assert grown.is_too_much == is_too_much
 
 
+SMALL_LEAK = """
+from tests.soak.figures import live_kb
+before = live_kb()
+free = [bytes([n % 256]) * 40 for n in range(100_000)]
+kept = [free.pop() for _ in range(50_000)]
+del free
+print(live_kb() - before)
+"""
+
+
+def test_small_objects_that_are_kept_are_measured_and_those_that_are_freed_are_not() -> None:
+    words = (sys.executable, "-c", SMALL_LEAK)
+    env = {**os.environ, "PYTHONMALLOC": "malloc", "PYTHONPATH": os.pathsep.join(sys.path)}
+    # An object of 40 bytes takes about 80, and its place in the list 8: 4,300 KB.
+    assert 4_000 < int(subprocess.check_output(words, env=env, timeout=30.0)) < 6_000
+
+
 def test_growth_is_from_the_second_tenth_to_the_last_and_only_of_many_samples() -> None:
-    samples = [1] * 100 + [100] * 100 + [50] * 700 + [104] * 100
+    samples = [1] * 100 + [130, *[100] * 99] + [50] * 700 + [*[104] * 99, 130]
     grown = growth(samples)
     assert grown is not None
     assert (round(grown.part, 3), grown.is_too_much) == (0.04, False)
-    assert growth(samples[:300]) is None
+    assert growth(samples[:19]) is None
 
 
 async def test_a_warning_is_a_complaint_although_tests_turn_warnings_into_errors() -> None:

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable
 from typing import Any
 
 import pytest
 
+from mcp_gen import Client
 from mcp_gen.client.session.session import ClientSession
 from mcp_gen.core import envelope
 from mcp_gen.transports.http_server.asgi import Receive, Scope, Send
+from tests.fuzz import target
 from tests.fuzz.findings import BLOCK, Block, Finding
 from tests.fuzz.surfaces import duplex, http
 from tests.fuzz.surfaces.all import SURFACES, make
@@ -38,6 +41,20 @@ async def test_a_surface_finds_nothing_wrong(name: str, revision: str) -> None:
 
 async def test_the_oldest_transport_is_fuzzed_over_http_too() -> None:
     assert await found_on(make("http"), "http", 0) == []
+
+
+async def test_a_question_that_nobody_answers_is_no_fault_of_the_target(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    async def never(session: ClientSession, params: Any) -> None:
+        await asyncio.Event().wait()
+
+    monkeypatch.setattr(target, "ASK_S", 0.02)
+    handler: Any = never
+    async with Client("silent", elicitation=handler) as client:
+        session = await client.connect(target.make_server(), revision=HANDSHAKE)
+        read: Any = await session.read_resource("note://b")
+    assert read.contents[0].text == "not asked"
 
 
 async def test_a_process_that_ends_is_found(monkeypatch: pytest.MonkeyPatch) -> None:

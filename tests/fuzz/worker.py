@@ -22,6 +22,8 @@ __all__ = ["Done", "Order", "fuzz", "run_block"]
 
 STALLED_S = 120.0
 """Seconds after which a block counts as stalled."""
+MEASURED_EVERY = 20
+"""Blocks from one measure of the memory to the next: it takes as long as some blocks do."""
 MOST_TRIES = 12
 """Runs that are spent on making the inputs of a finding fewer."""
 
@@ -45,11 +47,18 @@ class Order(msgspec.Struct):
 
 
 class Done(msgspec.Struct):
-    """Report of a worker on one block."""
+    """Report of a worker on one block.
+
+    Args:
+        block: Number of the block.
+        inputs: Number of its inputs.
+        live_kb: Memory that the target's process uses, in kB; None if it was not measured.
+        findings: What is wrong.
+    """
 
     block: int
     inputs: int
-    resident_kb: int
+    live_kb: int | None
     findings: list[Finding]
 
 
@@ -75,7 +84,9 @@ async def fuzz(
                 if minimise:
                     for key, one in new.items():
                         new[key] = await _minimised(surface, block, one, complaints)
-                tell(Done(number, BLOCK, surface.resident_kb(), [*new.values()]))
+                is_measured = number % MEASURED_EVERY == MEASURED_EVERY - 1
+                kb = surface.live_kb() if is_measured else None
+                tell(Done(number, BLOCK, kb, [*new.values()]))
                 number += 1
 
 

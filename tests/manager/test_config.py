@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import sys
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -299,3 +300,46 @@ def path_of_nothing_special() -> Path:
 
 def test_a_problem_says_where_and_what() -> None:
     assert str(ConfigProblem("here", "wrong")) == "here: wrong"
+
+
+@pytest.mark.parametrize("target", ["server.py:server", "unix:/run/a.sock", "tcp:h:9000"])
+@pytest.mark.parametrize("written", ["text", "object"])
+def test_a_server_of_a_file_may_be_any_target(target: str, written: str, tmp_path: Path) -> None:
+    path = tmp_path / "servers.json"
+    entry = target if written == "text" else {"target": target}
+    path.write_text(json.dumps({"mcpServers": {"a": entry}}))
+    servers = read_servers(path)
+    assert servers.problems == ()
+    assert servers.configs == {"a": ServerConfig(target=target)}
+
+
+@pytest.mark.parametrize(
+    ("target", "config"),
+    [
+        ("https://h/mcp", ServerConfig(url="https://h/mcp", timeout_s=5.0)),
+        ("uvx a-server", ServerConfig(command="uvx", args=["a-server"], timeout_s=5.0)),
+        ("server.py", ServerConfig(target="server.py", timeout_s=5.0)),
+    ],
+)
+def test_a_target_of_an_object_goes_with_its_other_keys(target: str, config: ServerConfig) -> None:
+    made = one({"target": target, "timeout_s": 5})
+    assert replace(made, args=made.args or ()) == config
+
+
+def test_variables_of_a_target_are_replaced() -> None:
+    assert one({"target": "${NONE:-server}.py"}).target == "server.py"
+
+
+@pytest.mark.parametrize(
+    ("entry", "said"),
+    [
+        ({"target": "s.py", "url": "http://h"}, "servers.a: expected `command` or `url`, got both"),
+        ({"target": "tcp:h"}, "servers.a.target: tcp:h: expected a host and a port"),
+        ({"target": "s.py", "env": {"A": "1"}}, "servers.a.env: expected a `command`"),
+    ],
+)
+def test_a_target_that_cannot_be_used_is_a_problem_of_its_server(
+    entry: dict[str, Any], said: str
+) -> None:
+    servers = servers_from({"a": entry})
+    assert [str(problem)[: len(said)] for problem in servers.problems] == [said]

@@ -17,12 +17,12 @@ from rich.console import Console
 from rich.progress import Progress
 
 from tests.mutants import allowed, places, reach
+from tests.mutants.choice.selection import Selector
 from tests.mutants.copies import Copy
 from tests.mutants.places import PACKAGES, Place
 from tests.mutants.report import Report, Result
 from tests.mutants.results import Results
 from tests.mutants.running import Reliable, Worker
-from tests.mutants.selection import Selector
 
 ROOT = Path(__file__).parents[2]
 CACHE = ROOT / ".mutants"

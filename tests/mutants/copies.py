@@ -13,7 +13,15 @@ from tests.mutants.places import Place
 __all__ = ["Copy"]
 
 FOLDERS = ("mcp_gen", "codegen", "generated", "schema", "examples", "tests", "docs", "bench")
-FILES = ("pyproject.toml", "README.md", "CHANGELOG.md", "noxfile.py", "LICENSE")
+FILES = (
+    "pyproject.toml",
+    "README.md",
+    "CHANGELOG.md",
+    "SECURITY.md",
+    "CONTRIBUTING.md",
+    "noxfile.py",
+    "LICENSE",
+)
 REGENERATED = ("generated", "docs/reference")
 REGENERATION_S = 300.0
 

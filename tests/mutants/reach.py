@@ -23,6 +23,7 @@ from pathlib import Path
 from coverage import CoverageData
 
 from tests.mutants import tracing
+from tests.mutants.traced_child import sitecustomize
 
 __all__ = ["Reach", "TracedTest", "Unusable", "make", "state_of", "test_files"]
 
@@ -33,6 +34,7 @@ SKIPPED = ("tests/mutants/", "tests/peers/", "tests/typing/")
 FILES_AT_ONCE = 60
 """Test files traced by one run of pytest; a run that is ended loses no more than these."""
 
+CHILD_FOLDER = Path("tests", "mutants", "traced_child")
 LEAST_SHARE = 0.1
 _META = "map.json"
 
@@ -48,14 +50,22 @@ class TracedTest:
     Args:
         id: Its node id.
         seconds: Expected duration.
-        starts_child: True if it starts a process, whose lines are not in the map.
+        starts_child: True if it starts a process, whose lines may not be in the map.
         breadth: Number of source files that it reaches.
+        shares: What it shares with other tests, such as the fixtures of a module, each with the
+            seconds that its making takes.
     """
 
     id: str
     seconds: float
     starts_child: bool
     breadth: int
+    shares: tuple[tuple[str, float], ...] = ()
+
+    @property
+    def whole_seconds(self) -> float:
+        """Duration with all that is shared, as by itself."""
+        return self.seconds + sum(seconds for _, seconds in self.shares)
 
     @property
     def file(self) -> str:
@@ -77,7 +87,8 @@ def test_files(root: Path) -> dict[str, str]:
 def state_of(root: Path) -> str:
     """Return a hash of all that the tests read, but of the test files themselves."""
     tests = test_files(root).keys()
-    paths = [root / "pyproject.toml"]
+    # What traces the tests makes the map.
+    paths = [root / "pyproject.toml", *map(Path, (tracing.__file__, sitecustomize.__file__))]
     for folder in INPUTS:
         for path in sorted((root / folder).rglob("*")):
             name = path.relative_to(root).as_posix()
@@ -180,7 +191,8 @@ def _cpu_s() -> float:
 
 
 def _paths(copy: Path) -> dict[str, str]:
-    return {"PYTHONPATH": os.pathsep.join([str(copy), str(copy / "generated")])}
+    folders = [copy, copy / "generated", copy / CHILD_FOLDER]
+    return {"PYTHONPATH": os.pathsep.join(map(str, folders))}
 
 
 class Reach:
@@ -190,7 +202,8 @@ class Reach:
         self.tests: dict[str, TracedTest] = {}
         self.failing: set[str] = set()
         """Tests that failed in the traced run: they prove nothing."""
-        self._sources: list[tuple[Path, CoverageData, frozenset[str]]] = []
+        self._sources: list[tuple[Path, CoverageData, Contexts]] = []
+        self._children: list[tuple[set[str], dict[str, list[int]]]] = []
         by_map: dict[Path, set[str]] = defaultdict(set)
         for name, where in _current(folder, files).items():
             by_map[where].add(name)
@@ -202,22 +215,35 @@ class Reach:
             self.by_file[test.file].append(test)
             self.by_function[test.function].append(test)
         self._contexts = lru_cache(maxsize=32)(self._read_contexts)
+        self._contexts_of_children = lru_cache(maxsize=32)(self._read_contexts_of_children)
 
     def _read(self, where: Path, names: frozenset[str]) -> None:
+        contexts = Contexts(where, names)
         breadth: dict[str, int] = defaultdict(int)
         meta = json.loads((where / _META).read_text())
         root, share = Path(meta["root"]), float(meta["share"])
         for path in sorted(where.glob("lines.*")):
             data = CoverageData(basename=str(path))
             data.read()
-            self._sources.append((root, data, names))
+            self._sources.append((root, data, contexts))
             for context, number in _breadths(path):
-                breadth[context] += number
+                for test in contexts.tests(context):
+                    breadth[test] += number
+        for path in sorted(where.glob(f"{sitecustomize.CHILD}.*.json")):
+            child = json.loads(path.read_text())
+            tests, lines = contexts.tests(child["context"]), child["lines"]
+            self._children.append((tests, lines))
+            for test in tests:
+                breadth[test] += len(lines)
+        shares = contexts.shares(share)
         ran: dict[str, TracedTest] = {}
         for test, row in json.loads((where / tracing.TESTS).read_text()).items():
             seconds, passed, child = row
+            if test.partition("::")[0] not in names:
+                continue  # The file has changed since: another run has it.
             if passed:
-                ran[test] = TracedTest(test, seconds * share, child, breadth[test])
+                shared = tuple(shares.get(test, ()))
+                ran[test] = TracedTest(test, seconds * share, child, breadth[test], shared)
             else:
                 self.failing.add(test)
         alike: dict[str, list[TracedTest]] = defaultdict(list)
@@ -231,18 +257,84 @@ class Reach:
 
     def _read_contexts(self, path: str) -> dict[int, set[str]]:
         found: dict[int, set[str]] = defaultdict(set)
-        for root, data, names in self._sources:
+        for root, data, known in self._sources:
             for line, contexts in data.contexts_by_lineno(str(root / path)).items():
-                found[line].update(one for one in contexts if one.partition("::")[0] in names)
+                found[line].update(*map(known.tests, contexts))
+        return dict(found)
+
+    def _read_contexts_of_children(self, path: str) -> dict[int, set[str]]:
+        found: dict[int, set[str]] = defaultdict(set)
+        for tests, lines in self._children:
+            for line in lines.get(path, ()):
+                found[line] |= tests
         return dict(found)
 
     def reaching(self, path: str, lines: tuple[int, int] | None = None) -> set[str]:
-        """Return the tests and test files that reach one of these lines, or the file at all."""
+        """Return the tests and test files that reach one of these lines, or the file at all.
+
+        What a child process does when it imports a module tells nothing about its test: it counts
+        for given lines alone.
+        """
         by_line = self._contexts(path)
-        wanted: Iterator[int] | Iterable[int] = (
-            by_line if lines is None else range(lines[0], lines[1] + 1)
+        if lines is None:
+            return set[str]().union(*by_line.values())
+        wanted = range(lines[0], lines[1] + 1)
+        in_children = self._contexts_of_children(path)
+        return set[str]().union(
+            *(by_line.get(line, ()) for line in wanted),
+            *(in_children.get(line, ()) for line in wanted),
         )
-        return set[str]().union(*(by_line.get(line, ()) for line in wanted))
+
+
+class Contexts:
+    """Tests of one traced run, by the contexts of their lines.
+
+    A context is a test, a test file, or what several tests share.
+
+    Args:
+        where: Folder of the run.
+        names: Test files that count.
+    """
+
+    def __init__(self, where: Path, names: frozenset[str]) -> None:
+        self._names = names
+        self._users: dict[str, list[str]] = {}
+        self._seconds: dict[str, float] = {}
+        for path in sorted(where.glob(f"{tracing.SHARED}.*.json")):
+            for context, (seconds, users) in json.loads(path.read_text()).items():
+                self._users[context] = users
+                self._seconds[context] = seconds
+        self._known: dict[str, set[str]] = {}
+
+    def tests(self, context: str) -> set[str]:
+        """Return the tests and test files that a context stands for."""
+        known = self._known.get(context)
+        if known is None:
+            known = self._known[context] = {one for one in self._ends(context) if self._counts(one)}
+        return known
+
+    def shares(self, factor: float) -> dict[str, list[tuple[str, float]]]:
+        """Return what each test shares, with its seconds times a factor."""
+        found: dict[str, list[tuple[str, float]]] = defaultdict(list)
+        for context, seconds in self._seconds.items():
+            for test in self.tests(context):
+                found[test].append((context, seconds * factor))
+        return found
+
+    def _counts(self, context: str) -> bool:
+        return context.partition("::")[0] in self._names
+
+    def _ends(self, context: str) -> set[str]:
+        """Return the contexts at the ends of the ways from one that is shared to its users."""
+        ends, seen, left = set[str](), {context}, [context]
+        while left:
+            one = left.pop()
+            if one not in self._users:
+                ends.add(one)
+            new = [user for user in self._users.get(one, ()) if user not in seen]
+            seen.update(new)
+            left += new
+        return ends
 
 
 def _like(test: str, alike: list[TracedTest]) -> TracedTest | None:

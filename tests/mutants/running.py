@@ -15,11 +15,11 @@ from pathlib import Path
 from typing import Any, Literal, TypeAlias
 
 from tests.mutants import selecting
+from tests.mutants.choice.selection import Selector
 from tests.mutants.copies import Copy
 from tests.mutants.forking import Forks
 from tests.mutants.places import Place
 from tests.mutants.reach import TracedTest
-from tests.mutants.selection import Selector
 
 __all__ = ["STAGES", "Outcome", "Ran", "Reliable", "Stage", "Worker"]
 
@@ -56,14 +56,17 @@ class Stage:
 
     def take(self, tests: list[TracedTest]) -> tuple[list[TracedTest], list[TracedTest]]:
         """Return the tests of this stage, and the others."""
-        seconds, files = 0.0, set[str]()
+        seconds, files, made = 0.0, set[str](), set[str]()
         chosen: list[TracedTest] = []
         left: list[TracedTest] = []
         for test in tests:
             # The first test of a stage may be longer than the stage.
-            fits = not chosen or seconds + test.seconds <= OVERBOOKED * self.seconds
+            # What several tests share is made once.
+            more = test.seconds + sum(one for what, one in test.shares if what not in made)
+            fits = not chosen or seconds + more <= OVERBOOKED * self.seconds
             if fits and (test.file in files or len(files) < self.files):
-                seconds += test.seconds
+                seconds += more
+                made.update(what for what, _ in test.shares)
                 files.add(test.file)
                 chosen.append(test)
             else:
@@ -71,7 +74,7 @@ class Stage:
         return chosen, left
 
 
-STAGES = (Stage(2.0, 6), Stage(8.0, 20), Stage(30.0, 60))
+STAGES = (Stage(2.0, 6), Stage(8.0, 20), Stage(60.0, 100))
 
 OVERBOOKED = 2.0
 """Expected seconds of a stage's tests, for each second that it has: expectations are rough."""
@@ -239,8 +242,9 @@ class Worker:
         if self._stopped:
             raise KeyboardInterrupt
         files = _files(tests)
-        expected = START_S + FILE_S * len(files) + sum(test.seconds for test in tests)
-        each = max(LEAST_TEST_S, 8 * max(test.seconds for test in tests))
+        shared = sum(dict(one for test in tests for one in test.shares).values())
+        expected = START_S + FILE_S * len(files) + sum(test.seconds for test in tests) + shared
+        each = max(LEAST_TEST_S, 8 * max(test.whole_seconds for test in tests))
         with tempfile.TemporaryDirectory(prefix="m-", ignore_cleanup_errors=True) as folder:
             order = Path(folder, selecting.ORDER)
             order.write_text(json.dumps({"tests": [test.id for test in tests], "seconds": seconds}))

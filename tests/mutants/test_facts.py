@@ -6,8 +6,8 @@ import tomllib
 from collections.abc import Mapping
 from pathlib import Path
 
+from tests.mutants.choice.selection import FACT_TABLE
 from tests.mutants.facts import allowed_values, facts_changes, overlay_changes
-from tests.mutants.selection import FACT_TABLE
 
 ROOT = Path(__file__).parents[2]
 

@@ -11,12 +11,12 @@ from unittest import mock
 import pytest
 
 from tests.mutants import reach, running
+from tests.mutants.choice.selection import Selector
 from tests.mutants.copies import Copy
 from tests.mutants.operators import changes
 from tests.mutants.places import Place
 from tests.mutants.reach import Reach, TracedTest, Unusable
 from tests.mutants.running import Outcome, Ran, Reliable, Stage, Worker
-from tests.mutants.selection import Selector
 
 HERE = Path(__file__).parent
 
@@ -88,6 +88,7 @@ def checkout(tmp_path_factory: pytest.TempPathFactory) -> Path:
         path.write_text(text)
     for name in ("forking.py", "selecting.py", "tracing.py"):
         shutil.copy2(HERE / name, root / "tests" / "mutants" / name)
+    shutil.copytree(HERE / "traced_child", root / "tests" / "mutants" / "traced_child")
     return root
 
 
@@ -137,10 +138,10 @@ def test_the_map_tells_which_tests_reach_a_line(map_: Reach) -> None:
     }
 
 
-def test_of_many_parameters_some_are_run_and_all_are_known(map_: Reach) -> None:
+def test_of_a_table_each_row_is_run_and_known(map_: Reach) -> None:
     direct = map_.reaching("mcp_gen/core/sums.py", (5, 5))
     assert {test.rpartition("::")[2] for test in direct} == {
-        f"test_a_sum_is_made[{n}]" for n in (0, 6, 13, 19)
+        f"test_a_sum_is_made[{n}]" for n in range(20)
     }
     assert len(map_.by_function["tests/core/test_sums.py::test_a_sum_is_made"]) == 20
 
@@ -243,6 +244,12 @@ def test_a_stage_is_bounded_by_seconds_and_files() -> None:
     by_seconds, by_files = Stage(2.0, 9), Stage(9.0, 3)
     assert [len(part) for part in by_seconds.take(tests)] == [4, 5]
     assert [len(part) for part in by_files.take(tests)] == [3, 6]
+
+
+def test_what_the_tests_of_a_stage_share_counts_once() -> None:
+    shared = (("fixture", 3.0),)
+    tests = [TracedTest(f"tests/test.py::test_{n}", 0.1, False, 1, shared) for n in range(9)]
+    assert [len(part) for part in Stage(2.0, 9).take(tests)] == [9, 0]
 
 
 def test_a_test_longer_than_its_stage_is_run_first_or_later() -> None:

@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal, TypedDict, assert_type
+from typing import Annotated, Any, Literal, TypedDict, assert_type
 
 from mcp_gen import (
     Change,
     Client,
+    ClientManager,
     ClientSession,
     Media,
     Server,
@@ -47,6 +48,13 @@ async def results_are_typed(session: ClientSession) -> None:
     assert_type(await session.call_tool("t", returns=Named), Named)
     assert_type(await session.call_tool("t", returns=list[Point]), list[Point])
     assert_type(await session.call_tool("t", returns=dict[str, Any]), dict[str, Any])
+    assert_type(await session.call_tool("t", returns=None), None)
+    assert_type(await session.call_tool("t", returns=int | None), int | None)
+    assert_type(await session.call_tool("t", returns=Point | str), Point | str)
+    assert_type(await session.call_tool("t", returns=list[Point] | None), list[Point] | None)
+    assert_type(await session.call_tool("t", returns=Annotated[int, "unit"]), int)
+    assert_type(await session.call_tool("t", returns=Literal["a", "b"]), Literal["a", "b"])
+    assert_type(await session.call_tool("t", returns=tuple[int, str]), tuple[int, str])
     async for tool in session.tools():
         assert_type(tool, latest.Tool)
     async for resource in session.resources():
@@ -54,10 +62,19 @@ async def results_are_typed(session: ClientSession) -> None:
     async for template in session.resource_templates():
         assert_type(template, latest.ResourceTemplate)
     assert_type([prompt async for prompt in session.prompts()], list[latest.Prompt])
+    assert_type(session.server_info, latest.Implementation | None)
+    assert_type(session.server_capabilities, latest.ServerCapabilities)
     called = await session.call_tool("t")
     assert_type(text_of(called), str)
     assert_type(images_of(called), list[Media])
     assert_type(text_of(await session.read_resource("a:b")), str)
+
+
+async def calls_of_managers_are_typed(manager: ClientManager) -> None:
+    assert_type(await manager.call_tool("t"), latest.CallToolResult)
+    assert_type(await manager.call_tool("t", returns=None), None)
+    assert_type(await manager.call_tool("t", returns=Point, timeout_s=1), Point)
+    assert_type(await manager.call_tool("t", returns=list[int] | None), list[int] | None)
 
 
 async def tasks_are_typed(session: ClientSession) -> None:
@@ -66,6 +83,8 @@ async def tasks_are_typed(session: ClientSession) -> None:
     assert_type(task, ToolTask)
     assert_type(await task.result(), latest.CallToolResult)
     assert_type(await task.result(Point), Point)
+    assert_type(await task.result(None), None)
+    assert_type(await task.result(int | None), int | None)
     assert_type(await session.task("id").result(int, timeout_s=1), int)
     assert_type(await task.refresh(), TaskState | None)
     async for state in task:

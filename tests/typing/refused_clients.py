@@ -43,6 +43,8 @@ def wrong_handlers(client: Client) -> None:
 async def wrong_calls(session: ClientSession) -> None:
     await session.call_tool("t", returns=0)  # refused
     number: str = await session.call_tool("t", returns=int)  # refused
+    await session.call_tool("t", ["a"])  # refused
+    await session.get_prompt("p", "a")  # refused
     session.watch(tools="yes")  # refused
     async with session.watch(b"a") as changes:  # refused
         del changes

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from mcp_gen.cli.console.arguments import convert, parse_json, parse_pairs
+from mcp_gen.cli.console.arguments import check_arguments, convert, parse_json, parse_pairs
 from mcp_gen.cli.console.content import plain
 from mcp_gen.cli.console.output import fail, print_json
 from mcp_gen.cli.console.server_command import ServerCommand
@@ -41,6 +41,9 @@ def call(
     args: Annotated[
         str | None, typer.Option(help="All arguments as a JSON object; `-` reads stdin.")
     ] = None,
+    check: Annotated[
+        bool, typer.Option(help="Check the arguments by the tool's schema before they are sent.")
+    ] = True,
     save: Annotated[
         Path | None, typer.Option(help="Write pictures, sounds and files to this folder.")
     ] = None,
@@ -55,6 +58,7 @@ def call(
 
     Progress is shown on a terminal, on stderr. Elicitations of the server are prompted for there,
     and declined without a terminal. --json prints the whole result, with what is beside the texts.
+    Arguments that the tool's schema does not allow are not sent; --no-check sends them anyway.
 
     Exit code 1 if the tool fails or the server refuses, 2 for a mistake in the command line, 3 if
     the server cannot be reached, disconnects or times out.
@@ -81,8 +85,11 @@ def call(
         fail("call", error)
 
     async def work(session: ClientSession, screen: Screen) -> Any:
-        if given:
-            arguments.update(convert(given, await _schema(session, tool, command.options.again)))
+        if given or check:
+            schema = await _schema(session, tool, command.options.again, check)
+            arguments.update(convert(given, schema))
+            if check:
+                await check_arguments(tool, arguments, schema)
         screen.begin(tool)
         return await session.call_tool(tool, arguments, progress=screen.report)
 
@@ -96,15 +103,17 @@ def call(
         raise typer.Exit(1)
 
 
-async def _schema(session: ClientSession, name: str, server: str) -> dict[str, Any]:
-    """Return the input schema of a tool.
+async def _schema(
+    session: ClientSession, name: str, server: str, must_exist: bool
+) -> dict[str, Any]:
+    """Return the input schema of a tool; an empty one if it is not listed and need not be.
 
     Raises:
         UsageError: there is no such tool.
     """
     schemas = {one.name: one.input_schema async for one in session.tools()}
-    if name not in schemas:
+    if name not in schemas and must_exist:
         near = difflib.get_close_matches(name, schemas, n=1)
         meant = f"did you mean {near[0]!r}? " if near else ""
         raise UsageError(f"no tool {name!r}; {meant}`mcp-gen tools {server}` lists them")
-    return schemas[name]
+    return schemas.get(name, {})

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import json
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import msgspec
@@ -13,8 +11,8 @@ from rich.console import Console
 from rich.table import Table
 
 import mcp_wire
-from mcp_gen.cli.console.output import fail
-from mcp_gen.core.errors import McpGenError, UsageError
+from mcp_gen.cli.console.output import fail, print_json
+from mcp_gen.core.errors import McpGenError
 
 if TYPE_CHECKING:
     from mcp_gen.compat.demo import Row
@@ -26,13 +24,18 @@ DEMO_EPILOG = f"""
 
 * `mcp-gen demo` talks to the quickstart server at every revision
 * `mcp-gen demo my_server.py` talks to yours; it needs a tool `add(a, b)`
+* `mcp-gen demo "node server.js"` talks to one that a command starts
 * `mcp-gen demo --revision {mcp_wire.REVISIONS[0]} --json` prints one revision for a script
 """
 
 
 def demo(
     server: Annotated[
-        Path | None, typer.Argument(help="A server script; the quickstart without one.")
+        str | None,
+        typer.Argument(
+            help="`file.py`, `file.py:name`, `module:name` or a command line in quotes; the "
+            "quickstart without one."
+        ),
     ] = None,
     revision: Annotated[
         list[str] | None, typer.Option(help="Only this revision; can be given more than once.")
@@ -48,25 +51,23 @@ def demo(
     except McpGenError as error:
         fail("demo", error)
     if as_json:
-        print(json.dumps([_plain(row) for row in rows], indent=2))
+        print_json([_plain(row) for row in rows])
     else:
         _print_rows(rows)
     raise typer.Exit(0 if all(row.good for row in rows) else 1)
 
 
-async def _demo(server: Path | None, revisions: list[str] | None, *, quiet: bool) -> list[Row]:
+async def _demo(server: str | None, revisions: list[str] | None, *, quiet: bool) -> list[Row]:
     # Imported here so that `mcp-gen --help` stays fast.
     from mcp_gen.compat.demo import quickstart, run_demo
     from mcp_gen.core.revisions import select
 
     wanted = select(revisions or mcp_wire.REVISIONS)
-    path = server or quickstart()
-    if not path.exists():
-        raise UsageError(f"no such file: {path}")
+    target = server or str(quickstart())
     console = Console(stderr=True, quiet=quiet)
     rows: list[Row] = []
     with console.status("connecting") as status:
-        async for row in run_demo(path, wanted):
+        async for row in run_demo(target, wanted):
             rows.append(row)
             status.update(f"{row.revision} done")
     return rows

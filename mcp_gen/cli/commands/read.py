@@ -9,7 +9,7 @@ import typer
 
 from mcp_gen.cli.console.content import plain
 from mcp_gen.cli.console.output import print_json
-from mcp_gen.cli.console.server_command import ServerCommand, list_items
+from mcp_gen.cli.console.server_command import ServerCommand, list_items, list_templates
 from mcp_gen.cli.console.server_options import (
     DEFAULT_TIMEOUT_S,
     Config,
@@ -20,7 +20,6 @@ from mcp_gen.cli.console.server_options import (
     ServerName,
     Timeout,
 )
-from mcp_gen.core.errors import McpError
 
 if TYPE_CHECKING:
     from mcp_gen.cli.console.progress import Screen
@@ -77,13 +76,7 @@ def read(
 def _list(command: ServerCommand) -> None:
     async def work(session: ClientSession, screen: Screen) -> tuple[list[Any], list[Any]]:
         resources = await list_items(session, screen, "resources")
-        if session.server_capabilities.resources is None:
-            return resources, []
-        try:
-            templates = [one async for one in session.resource_templates()]
-        except McpError:
-            templates = []  # a server with resources may lack templates
-        return resources, templates
+        return resources, await list_templates(session, screen)
 
     resources, templates = command.ask(work)
     if command.as_json:

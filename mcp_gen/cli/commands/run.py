@@ -2,24 +2,16 @@
 
 from __future__ import annotations
 
-import os
 import sys
-from typing import TYPE_CHECKING, Annotated, Any
+from contextlib import redirect_stdout
+from typing import Annotated
 
 import typer
 
 from mcp_gen.cli.console.output import fail
-from mcp_gen.cli.loading import folder_of, load
 from mcp_gen.core.errors import McpGenError
 
-if TYPE_CHECKING:
-    from mcp_gen.server.server import Server
-    from mcp_gen.server.serving.per_connection import PerConnection
-
-__all__ = ["reloaded_app", "run"]
-
-TARGET = "MCP_GEN_RUN_TARGET"
-"""Environment variable with the target, for the processes that `--reload` starts."""
+__all__ = ["run"]
 
 SEVERAL = (
     "one process serves; several share no sessions and no keys: run `uvicorn --workers N` with "
@@ -43,6 +35,10 @@ def run(
     reload: Annotated[
         bool, typer.Option("--reload", help="With --http: start anew when a Python file changes.")
     ] = False,
+    dev: Annotated[
+        bool,
+        typer.Option("--dev", help="Warn of calls that block the event loop; part of --reload."),
+    ] = False,
     workers: Annotated[
         int, typer.Option(hidden=True, help="More than one is refused with what to do instead.")
     ] = 1,
@@ -52,54 +48,55 @@ def run(
     The file is imported, so code under `if __name__ == "__main__":` does not run.
 
     `--reload` watches the folder of the file and its subfolders. Sessions end with the process that
-    holds them. It needs --http: over stdio a client would lose its session without notice.
+    holds them. It needs --http: over stdio a client would lose its session without notice. Code
+    that cannot be run is told at once, to clients too, and the next save is tried.
+
+    `--dev` warns, once for each, of async tools, prompts and resources that block the event loop
+    for more than 100 ms.
 
     **Examples**
 
     * `mcp-gen run server.py` runs the only server in a file
     * `mcp-gen run inventory.main:server --http --port 9000` runs one of a module over HTTP
     * `mcp-gen run server.py --http --reload` restarts it whenever its code changes
+    * `mcp-gen run server.py --dev` warns on stderr of what blocks it
     """
     if not http and (host is not None or port is not None or reload):
         option = "--reload" if reload else "--port" if host is None else "--host"
         fail("run", f"{option} is for HTTP: add --http")
     if workers > 1:
         fail("run", SEVERAL)
+    at = host or "127.0.0.1", 8000 if port is None else port
+    # Imported here so that `mcp-gen --help` stays fast.
+    from mcp_gen.client.connecting.python_code import load
+
     try:
-        server = load(target)
-        if not http:
-            server.run("stdio")
+        if reload:
+            _run_reloaded(target, *at)
             return
-        _run_http(target, server, host or "127.0.0.1", 8000 if port is None else port, reload)
+        # Over stdio, what the code prints would be no message.
+        with redirect_stdout(sys.stderr):
+            server = load(target)
+        if dev:
+            # Imported here: only development needs it.
+            from mcp_gen.server.serving.blocking_watch import BlockingWatch
+
+            server.add_middleware(BlockingWatch())
+        if http:
+            server.run("http", host=at[0], port=at[1])
+        else:
+            server.run("stdio")
     except McpGenError as error:
         fail("run", error)
 
 
-def _run_http(
-    target: str, server: Server | PerConnection[Server], host: str, port: int, reload: bool
-) -> None:
+def _run_reloaded(target: str, host: str, port: int) -> None:
     # Imported here so that `mcp-gen --help` stays fast.
-    from mcp_gen.server.serving.http import run_http, url_at
+    from mcp_gen.cli.reloading import serve_reloaded
+    from mcp_gen.client.connecting.python_code import check_file
+    from mcp_gen.client.connecting.target_text import parse_code
 
-    def announce(url: str) -> None:
-        name = getattr(server, "name", "a server for each connection")
-        print(f"{name}: {url}", file=sys.stderr)
-
-    if reload:
-        # Imported here so that `mcp-gen --help` stays fast.
-        from mcp_gen.cli.reloading import serve_reloaded
-
-        announce(url_at(host, port, "/mcp"))
-        os.environ[TARGET] = target
-        serve_reloaded(f"{__name__}:{reloaded_app.__name__}", folder_of(target), host, port)
-    else:
-        run_http(server.asgi(), host, port, listening=announce)
-
-
-def reloaded_app() -> Any:
-    """Return the ASGI app of the target, in a process that `--reload` started."""
-    try:
-        return load(os.environ[TARGET]).asgi()
-    except McpGenError as error:
-        print(f"mcp-gen run: {error}; started anew when that changes", file=sys.stderr)
-        raise SystemExit(1) from None
+    code = parse_code(target)
+    if code.is_file:
+        check_file(code.place)
+    serve_reloaded(str(code), code.folder, host, port)

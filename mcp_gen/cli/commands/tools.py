@@ -18,7 +18,7 @@ from mcp_gen.cli.console.server_options import (
     Timeout,
 )
 
-__all__ = ["signature", "tools"]
+__all__ = ["brief", "signature", "tools"]
 
 
 def tools(
@@ -37,6 +37,9 @@ def tools(
 
     **Examples**
 
+    * `mcp-gen tools server.py` lists the tools of the server in a Python file
+    * `mcp-gen tools package.module:server` lists those of a module's
+    * `mcp-gen tools unix:/run/server.sock` lists those of a server that listens on a socket
     * `mcp-gen tools https://example.org/mcp` lists the tools of a remote server
     * `mcp-gen tools "uvx mcp-server-time" --revision 2024-11-05` starts a command, pins a revision
     * `mcp-gen tools files --config servers.json --json` prints the schemas of one in a file
@@ -62,7 +65,11 @@ def tools(
 
 def signature(tool: Any) -> str:
     """Return the arguments of a tool in short: `count: integer, sides?: 4 | 6`."""
-    schema: dict[str, Any] = tool.input_schema
+    return brief(tool.input_schema)
+
+
+def brief(schema: dict[str, Any]) -> str:
+    """Return the properties of an object's schema in short, `?` after optional ones."""
     required: list[str] = schema.get("required") or []
     properties: dict[str, Any] = schema.get("properties") or {}
     return strip_control(

@@ -7,9 +7,13 @@ import sys
 from collections.abc import Iterator
 from typing import Any
 
-from mcp_gen.core.errors import UsageError
+from mcp_gen.core.errors import ProtocolError, SchemaNotChecked, UsageError
+from mcp_gen.server.functions.suggestions import describe_unknown
 
-__all__ = ["convert", "parse_json", "parse_pairs"]
+__all__ = ["check_arguments", "convert", "parse_json", "parse_pairs"]
+
+CHECK_S = 5.0
+"""Seconds that checking the arguments may take; the server checks them anyway."""
 
 Json = dict[str, Any]
 
@@ -68,14 +72,11 @@ def convert(given: list[tuple[str, str]], schema: Json) -> Json:
         schema: The input schema of the tool.
 
     Raises:
-        UsageError: an argument that the tool lacks, or text that does not fit its type.
+        UsageError: text that does not fit its type.
     """
     properties: Json = schema.get("properties") or {}
     values: Json = {}
     for name, text in given:
-        if name not in properties and schema.get("additionalProperties") is False:
-            known = ", ".join(properties) or "none"
-            raise UsageError(f"--arg {name}: the tool has no such argument; there are {known}")
         wanted: Any = properties.get(name, {})
         kinds = set(_kinds(wanted, schema, 0))
         if "array" in kinds and not text.startswith("["):
@@ -84,6 +85,36 @@ def convert(given: list[tuple[str, str]], schema: Json) -> Json:
         else:
             values[name] = _value(name, text, kinds)
     return values
+
+
+async def check_arguments(tool: str, arguments: Json, schema: Json) -> None:
+    """Check the arguments of a call by the input schema of the tool.
+
+    A schema that is not valid, or that takes long to check, is left to the server.
+
+    Args:
+        tool: Name of the tool, for error messages.
+        arguments: The arguments as plain JSON.
+        schema: The input schema.
+
+    Raises:
+        UsageError: An argument is unknown, missing, or does not fit; the message names it.
+    """
+    # Loaded when used: the schema of a server is checked by the client's own means.
+    from mcp_gen.client.tools.output_schema import OutputSchema, OutputSchemaError
+
+    if schema.get("additionalProperties") is False and "patternProperties" not in schema:
+        unknown = describe_unknown(arguments, schema.get("properties") or {})
+        if unknown is not None:
+            raise UsageError(f"{tool}: {unknown}; --no-check sends it anyway")
+    try:
+        checker = OutputSchema(schema)
+        if not checker.checked(arguments):
+            await checker.check_in_worker(arguments, CHECK_S)
+    except OutputSchemaError as error:
+        raise UsageError(f"{tool}: {error}; --no-check sends it anyway") from None
+    except (ProtocolError, SchemaNotChecked):
+        pass
 
 
 def _value(name: str, text: str, kinds: set[str]) -> Any:

@@ -10,7 +10,7 @@ from mcp_gen.cli.console.content import plain, show
 from mcp_gen.cli.console.output import console, fail, plain_table, plain_text, print_json
 from mcp_gen.cli.console.progress import strip_control
 from mcp_gen.cli.console.server_options import ask_server, options_of
-from mcp_gen.core.errors import McpGenError
+from mcp_gen.core.errors import McpError, McpGenError
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from mcp_gen.cli.console.server_options import Options
     from mcp_gen.client.session.session import ClientSession
 
-__all__ = ["ServerCommand", "list_items"]
+__all__ = ["ServerCommand", "list_items", "list_templates"]
 
 T = TypeVar("T")
 
@@ -100,3 +100,14 @@ async def list_items(session: ClientSession, screen: Screen, kind: str) -> list[
         return []
     screen.begin(f"listing the {kind}")
     return [one async for one in getattr(session, kind)()]
+
+
+async def list_templates(session: ClientSession, screen: Screen) -> list[Any]:
+    """Return all resource templates; none if the server has resources without templates."""
+    if session.server_capabilities.resources is None:
+        return []
+    screen.begin("listing the resource templates")
+    try:
+        return [one async for one in session.resource_templates()]
+    except McpError:
+        return []

@@ -10,8 +10,8 @@ import asyncio
 import os
 import sys
 from collections.abc import Awaitable, Callable
+from contextlib import redirect_stdout
 from dataclasses import dataclass, field, replace
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Final, TypeAlias, TypeVar
 
 import typer
@@ -58,7 +58,8 @@ INHERIT: Final = "inherit"
 ServerName: TypeAlias = Annotated[
     str,
     typer.Argument(
-        help="A URL, a command line in quotes, a Python file; or with --config a name in it.",
+        help="A URL, `file.py`, `file.py:name`, `module:name`, a command line in quotes, "
+        "`unix:PATH`, `tcp:HOST:PORT`; or with --config a name in it.",
         metavar="SERVER",
     ),
 ]
@@ -127,8 +128,7 @@ def options_of(
         found = _configured(config, server) if config is not None else _named(server)
         if header:
             found = _with_headers(found, header)
-        if env:
-            found = _with_variables(found, env)
+        found = _with_variables(found, env or [])
         wanted = revision or found.revision
         if wanted is not None:
             select([wanted])
@@ -139,16 +139,14 @@ def options_of(
 
 def _named(server: str) -> ServerConfig:
     # Imported here so that `mcp-gen --help` stays fast.
+    from mcp_gen.client.connecting.target_text import parse_target
     from mcp_gen.manager.config import read_config
 
-    if server.endswith(".py") and Path(server).is_file():
-        return read_config([sys.executable, server], "SERVER")[0]
-    if not server.strip():
-        raise UsageError('SERVER: expected a URL or a command, as in `"python server.py"`')
     try:
-        return read_config(server, "SERVER")[0]
-    except ValueError as error:
-        raise UsageError(f"SERVER: {error}; check its quotes") from None
+        parse_target(server)
+    except UsageError as error:
+        raise UsageError(f"SERVER: {error}") from None
+    return read_config(server, "SERVER")[0]
 
 
 def _configured(path: str, name: str) -> ServerConfig:
@@ -162,8 +160,12 @@ def _configured(path: str, name: str) -> ServerConfig:
         if problem.server == name:
             print(f"{problem}", file=sys.stderr)
     if name not in servers.configs:
+        # Imported here so that `mcp-gen --help` stays fast.
+        from mcp_gen.client.connecting.target_text import nearest
+
+        near = nearest(name, list(servers.configs))
         known = ", ".join(servers.configs) or "none"
-        raise UsageError(f"{path} has no server {name!r}; there are {known}")
+        raise UsageError(f"{path} has no server {name!r}; {near}there are {known}")
     return servers.configs[name]
 
 
@@ -182,9 +184,19 @@ def _with_headers(config: ServerConfig, lines: list[str]) -> ServerConfig:
 
 def _with_variables(config: ServerConfig, given: list[str]) -> ServerConfig:
     if config.command is None:
-        raise UsageError("--env is for commands")
+        return _loaded(config, given)
+    if not given:
+        return config
     inherits = config.env == INHERIT or INHERIT in given
     variables = {} if config.env is None or isinstance(config.env, str) else dict(config.env)
+    variables |= _variables(given)
+    if not inherits:
+        return replace(config, env=variables)
+    return replace(config, env={**os.environ, **variables} if variables else INHERIT)
+
+
+def _variables(given: list[str]) -> dict[str, str]:
+    variables: dict[str, str] = {}
     for one in given:
         name, equals, value = one.partition("=")
         if not name:
@@ -193,9 +205,26 @@ def _with_variables(config: ServerConfig, given: list[str]) -> ServerConfig:
             raise UsageError(f"--env: the environment has no `{name}`")
         if equals or name != INHERIT:
             variables[name] = value if equals else os.environ[name]
-    if not inherits:
-        return replace(config, env=variables)
-    return replace(config, env={**os.environ, **variables} if variables else INHERIT)
+    return variables
+
+
+def _loaded(config: ServerConfig, given: list[str]) -> ServerConfig:
+    """Return a configuration whose server is loaded, if it is Python code.
+
+    It is loaded before there is an event loop, as by `mcp-gen run`, in this process.
+    """
+    # Imported here so that `mcp-gen --help` stays fast.
+    from mcp_gen.client.connecting.python_code import load
+    from mcp_gen.client.connecting.target_text import CodeTarget, parse_target
+
+    code = parse_target(config.target) if isinstance(config.target, str) else None
+    if not isinstance(code, CodeTarget):
+        if given:
+            raise UsageError("--env is for commands and Python code")
+        return config
+    os.environ.update(_variables(given))
+    with redirect_stdout(sys.stderr):
+        return replace(config, target=load(code))
 
 
 def ask_server(
@@ -213,17 +242,32 @@ def ask_server(
     except McpGenError as error:
         code, step = _next_step(error, options)
         fail(command, f"{error}{step and '; '}{step}", code)
+    except Exception as error:
+        # What a server of this process raises before it serves, as its factory.
+        if options.config.target is None:
+            raise
+        fail(command, f"{options.again} cannot be served: {type(error).__name__}: {error}", 3)
 
 
 async def _with_session(
     options: Options, work: Callable[[ClientSession, Screen], Awaitable[T]], *, quiet: bool
 ) -> T:
     # Imported here so that `mcp-gen --help` stays fast.
-    from mcp_gen.cli.console.elicitation import ElicitationPrompts
     from mcp_gen.cli.console.progress import Screen
-    from mcp_gen.client.client import Client
 
     screen = Screen(quiet=quiet)
+    # The prints of a server in this process are no result, as little as over stdio.
+    with redirect_stdout(sys.stderr), screen:
+        return await _in_session(options, work, screen)
+
+
+async def _in_session(
+    options: Options, work: Callable[[ClientSession, Screen], Awaitable[T]], screen: Screen
+) -> T:
+    # Imported here so that `mcp-gen --help` stays fast.
+    from mcp_gen.cli.console.elicitation import ElicitationPrompts
+    from mcp_gen.client.client import Client
+
     filling = ElicitationPrompts(screen)
     client = Client(
         "mcp-gen",
@@ -235,17 +279,16 @@ async def _with_session(
     client.hooks.on_logging_message(screen.logged)
     probe_s = min(options.timeout_s, LONGEST_PROBE_S)
     target, web = options.config.connect_target(probe_s)
-    with screen:
-        async with client:
-            session = await client.connect(
-                target,
-                revision=options.revision,
-                timeout_s=options.timeout_s,
-                probe_timeout_s=probe_s,
-                reconnect=False,
-                **web,
-            )
-            return await work(session, screen)
+    async with client:
+        session = await client.connect(
+            target,
+            revision=options.revision,
+            timeout_s=options.timeout_s,
+            probe_timeout_s=probe_s,
+            reconnect=False,
+            **web,
+        )
+        return await work(session, screen)
 
 
 def _next_step(error: McpGenError, options: Options) -> tuple[int, str]:

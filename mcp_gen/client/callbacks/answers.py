@@ -19,6 +19,7 @@ from mcp_gen.core.errors import (
     UsageError,
 )
 from mcp_gen.core.projection.project import restate
+from mcp_gen.values.custom_types import to_plain
 from mcp_wire import latest
 from mcp_wire.handlers import ClientHandlers
 
@@ -70,9 +71,8 @@ class CallbackAnswers(ClientHandlers["ClientSession"]):
             raise InvalidParams("elicitation: this client shows no forms")
         form: latest.ElicitRequestFormParams = _newest(request)
         answer = await _resolve(self._callbacks.elicitation(ctx, form))
-        if isinstance(answer, Mapping):
-            content: dict[str, Any] = {**answer}
-            answer = latest.ElicitResult(action="accept", content=content)
+        if not isinstance(answer, latest.ElicitResult):
+            answer = latest.ElicitResult(action="accept", content=_form_content(answer))
         timeout_s = self._callbacks.schema_timeout_s
         return await _with_defaults(
             form.requested_schema, _require_elicit_result(answer), timeout_s
@@ -147,6 +147,28 @@ def _newest(params: Any) -> Any:
 
 async def _resolve(answer: Any) -> Any:
     return await answer if inspect.isawaitable(answer) else answer
+
+
+def _form_content(answer: Any) -> dict[str, Any]:
+    """Return the answers of a form: from a mapping, or from an object with fields."""
+    try:
+        content = to_plain(answer)
+    except Exception as error:
+        # Loaded when a value cannot be encoded.
+        from mcp_gen.values.unserializable import not_json
+
+        raise not_json(answer, "elicitation") or error from None
+    if content.__class__ is not dict:
+        kind = type(answer).__name__
+        raise UsageError(
+            "elicitation: expected ElicitResult, or the answers as a mapping, a model or a "
+            f"dataclass, got {kind}"
+        )
+    made: dict[str, Any] = content
+    if isinstance(answer, Mapping):
+        return made
+    # A field without an answer is None in an object, and absent in a form.
+    return {key: value for key, value in made.items() if value is not None}
 
 
 def _require_elicit_result(answer: Any) -> latest.ElicitResult:

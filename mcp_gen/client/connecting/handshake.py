@@ -63,10 +63,7 @@ class Handshake:
         if pinned and agreed is not profile:
             raise ProtocolError(f"asked for {revision}, the server answers at {agreed.revision}")
         self._apply(agreed)
-        results_at = revision if pinned else mcp_wire.LATEST
-        session = self._client.session_over(
-            self._connection, agreed, results_at=results_at, meta=meta, opening=opening
-        )
+        session = self._client.session_over(self._connection, agreed, meta=meta, opening=opening)
         await self._send_initialized(agreed, session)
         self._connection.reopen_session = lambda: self._recreate_session(agreed, session)
         await self._connection.opened(session)
@@ -81,7 +78,11 @@ class Handshake:
     async def _send_initialized(self, agreed: Profile, session: ClientSession) -> None:
         if agreed.initialized:
             sender = RequestSender(
-                self._connection, agreed, self._connection.hooks.outbound, session
+                self._connection,
+                agreed,
+                self._connection.hooks.outbound,
+                session,
+                middleware=self._connection.middleware.outgoing,
             )
             await sender.notify(agreed.initialized, agreed.initialized.params())
             # Over HTTP each message has its own POST: no request may overtake this notification.
@@ -145,6 +146,10 @@ class Handshake:
     def _to_server(self, profile: Profile) -> Any:
         rows = self._client.callbacks.extensions.rows(profile)
         sender = RequestSender(
-            self._connection, profile, self._connection.hooks.outbound, rows=rows
+            self._connection,
+            profile,
+            self._connection.hooks.outbound,
+            middleware=self._connection.middleware.outgoing,
+            rows=rows,
         )
         return import_module(f"{profile.module}.requests").ToServer(sender)

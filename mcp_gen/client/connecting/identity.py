@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from mcp_gen.client.requests.settings import ClientSettings
     from mcp_gen.client.session.incoming import SessionRelays
     from mcp_gen.client.session.recovery import SessionControl
+    from mcp_gen.client.session.session import ClientView
     from mcp_gen.session.duplex.client import ClientConnection
     from mcp_wire import latest
     from mcp_wire.profile import Profile
@@ -32,15 +33,17 @@ class ClientProfile:
         self,
         info: latest.Implementation,
         callbacks: ClientCallbacks,
+        client: ClientView,
         settings: ClientSettings,
         reporter: ViolationReporter,
-        results_at: str | None = None,
+        results_at: str = mcp_wire.LATEST,
     ) -> None:
         self.info = info
         self.callbacks = callbacks
         self._reporter = reporter
         self._results_at = results_at
         self._options = SessionOptions(
+            client=client,
             settings=settings,
             extensions=callbacks.extensions,
             declares_tasks=callbacks.has_tasks,
@@ -79,15 +82,11 @@ class ClientProfile:
         connection: ClientConnection,
         profile: Profile,
         *,
-        results_at: str,
         meta: dict[str, Any] | None,
         opening: Any,
     ) -> ClientSession:
-        """Return the session, bound to this connection: a new one, or the existing one.
-
-        `results_at` is the revision of results unless the program has chosen another.
-        """
-        results_at = self._results_at or results_at
+        """Return the session, bound to this connection: a new one, or the existing one."""
+        results_at = self._results_at
         if self._session is None:
             self._session = ClientSession(
                 connection,

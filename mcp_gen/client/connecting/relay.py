@@ -74,8 +74,8 @@ class ClientSessionRelay:
 
     @property
     def capabilities(self) -> Any:
-        """ServerCapabilities that the server declared."""
-        return self._session.server_capabilities
+        """ServerCapabilities that the server declared, of the negotiated revision."""
+        return self._session.opening.capabilities
 
     @property
     def is_lost(self) -> bool:
@@ -299,7 +299,7 @@ class RelayRequestSender(ClientRequestSender):
         timeout_s: float | None,
         progress: OnProgress | None,
     ) -> Raw:
-        """Send a request and return its undecoded result; hooks get the decoded result.
+        """Send a request and return its undecoded result; hooks and middleware get it decoded.
 
         Input requests are answered here unless they are forwarded.
 
@@ -307,9 +307,9 @@ class RelayRequestSender(ClientRequestSender):
             ProtocolError: The result violates the protocol, and the validation is `strict`; or the
                 server requests input more than `max_rounds` times.
         """
-        point = self._outbound.points.get(method.name)
+        wrapped = self._outbound.points.get(method.name) or self._middleware
         answers = self._input_required_type is not None and not self._forwards
-        if not point and not answers and self._validation == "lenient":
+        if not wrapped and not answers and self._validation == "lenient":
             return await self._channel.request(
                 method, params, timeout_s=timeout_s, progress=progress
             )
@@ -324,7 +324,7 @@ class RelayRequestSender(ClientRequestSender):
 
         max_rounds = self._options.settings.max_rounds
         for round_number in range(max_rounds + 1):
-            if point:
+            if wrapped:
                 raw = await self._hooked(method, params, send)
             else:
                 raw = await send(self.context, params)
@@ -340,14 +340,12 @@ class RelayRequestSender(ClientRequestSender):
         raise ProtocolError(f"{method.name}: the server asked {max_rounds} times and is not done")
 
     async def _hooked(self, method: Method[Any, Any], params: Any, send: Any) -> Raw:
-        point: Any = self._outbound.points[method.name]
-
         async def between(context: Any, params: Any) -> Any:
             return method.decode_result(await send(context, params))
 
         if type(params) is not method.params:
             params = method.decode_params(encode(params))
-        return Raw(encode(await point.around(self.context, params, between, method)))
+        return Raw(encode(await self._wrapped(method, between)(self.context, params)))
 
 
 # --- callbacks that forward to the caller ---

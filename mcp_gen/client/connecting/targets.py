@@ -1,43 +1,48 @@
-"""Connect targets: a URL, a command, a server in this process or a transport.
+"""Connect targets: what a parsed target, a server in this process or a transport is reached by.
 
 A server in this process is recognized by its `serve` method: clients do not import servers.
 """
 
 from __future__ import annotations
 
-import re
-from collections.abc import Callable, Coroutine, Hashable, Mapping, Sequence
+import os
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Protocol, TypeAlias, runtime_checkable
+from typing import TYPE_CHECKING, Any, TypeAlias
 
+from mcp_gen.client.connecting.in_process import ConnectableServer, InProcessTransport
+from mcp_gen.client.connecting.target_text import (
+    CodeTarget,
+    CommandLine,
+    ParsedTarget,
+    TcpAddress,
+    UnixSocket,
+    Url,
+    parse_code,
+    parse_target,
+)
 from mcp_gen.core.errors import UsageError
 
 if TYPE_CHECKING:
+    from mcp_gen.client.connecting.in_process import Background
     from mcp_gen.core.transport.protocols import Duplex, Posts
     from mcp_gen.transports.environment import Environment
     from mcp_gen.transports.http_client.endpoint import HeadersFrom
 
-__all__ = ["ConnectTarget", "ConnectableServer", "Target", "is_url", "key_of", "resolve_target"]
-
-_URL_START = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://")
+__all__ = ["ConnectTarget", "Target", "key_of", "resolve_target"]
 
 
-@runtime_checkable
-class ConnectableServer(Protocol):
-    """A server in this process."""
+Target: TypeAlias = (
+    "str | os.PathLike[str] | Sequence[str] | ConnectableServer | Duplex | Posts | ConnectTarget"
+)
+"""Text, path of a Python file, command as a list of words, server, transport, or resolved target.
 
-    async def serve(self, transport: Duplex) -> None:
-        """Serve one client until it disconnects."""
-        ...
-
-
-Target: TypeAlias = "str | Sequence[str] | ConnectableServer | Duplex | Posts | ConnectTarget"
-"""URL, command line, command as a list of words, server, transport, or resolved target."""
+A text is a URL, `file.py`, `file.py:name`, a module as in `package.module:name`, a command line,
+`unix:PATH` or `tcp:HOST:PORT`.
+"""
 
 Dial: TypeAlias = "Callable[[], Duplex | Posts]"
 """Creates a transport to the server."""
-Background: TypeAlias = Callable[[Coroutine[Any, Any, None]], object]
-"""Runs a coroutine in the background."""
 
 
 @dataclass(frozen=True)
@@ -59,11 +64,6 @@ class ConnectTarget:
     key: Hashable = field(default=None, repr=False)
 
 
-def is_url(target: str) -> bool:
-    """Return True if a target is a URL, and no command line that has one as an argument."""
-    return _URL_START.match(target) is not None
-
-
 def resolve_target(
     target: Target,
     background: Background,
@@ -77,7 +77,7 @@ def resolve_target(
     """Return how to connect to a target.
 
     Args:
-        target: A URL, command, server or transport.
+        target: A text, a path, the words of a command, a server or a transport; see `Target`.
         background: Runs the serving coroutine of a server in this process.
         headers: HTTP headers; for URLs only.
         bearer_token: Bearer token; for URLs only.
@@ -86,30 +86,42 @@ def resolve_target(
         probe_timeout_s: Seconds that an HTTP+SSE server may take to name its endpoint.
 
     Raises:
-        UsageError: The command is empty, or an option of a URL or command was given without one.
+        UsageError: The target names nothing, code without a server, or an empty command; or an
+            option of a URL or command was given without one.
     """
     http_options: Mapping[str, Any] = {
         "headers": headers,
         "bearer_token": bearer_token,
         "client": http_client,
     }
-    url = target if isinstance(target, str) and is_url(target) else None
-    if url is None and any(option is not None for option in http_options.values()):
+    named = _named(target)
+    if not isinstance(named, Url) and any(option is not None for option in http_options.values()):
         raise UsageError("headers, a bearer token and an HTTP client are for URLs")
-    if env is not None and (url is not None or not isinstance(target, str | Sequence)):
+    if env is not None and not isinstance(named, CommandLine):
         raise UsageError("environment variables are for commands")
-    if url is not None:
-        return _over_http(url, http_options, probe_timeout_s)
+    if isinstance(named, Url):
+        return _over_http(named.url, http_options, probe_timeout_s)
+    if isinstance(named, CommandLine):
+        return _over_command(list(named.words), env)
+    if named is not None:
+        return _over_socket_or_code(named, background)
     if isinstance(target, ConnectTarget):
         return target
-    if isinstance(target, str | Sequence):
-        words = _split_command(target) if isinstance(target, str) else list(target)
-        return _over_command(words, env)
     if isinstance(target, ConnectableServer):
-        return ConnectTarget(lambda: _in_memory(target, background), restarts=True)
+        return _in_memory(target, background)
     if not callable(getattr(target, "start", None)):
         raise UsageError(f"connect({target!r}): expected a URL, a command, a Server or a transport")
-    return ConnectTarget(lambda: target)
+    transport: Any = target
+    return ConnectTarget(lambda: transport)
+
+
+def _named(target: Target) -> ParsedTarget | None:
+    """Return what a text, a path or a list of words names; None for an object."""
+    if isinstance(target, str):
+        return parse_target(target)
+    if isinstance(target, os.PathLike):
+        return parse_code(os.fspath(target))
+    return CommandLine(tuple(target)) if isinstance(target, Sequence) else None
 
 
 def _over_http(
@@ -132,13 +144,6 @@ def _over_http(
     )
 
 
-def _split_command(line: str) -> list[str]:
-    # Loaded only for command lines.
-    import shlex
-
-    return shlex.split(line)
-
-
 def _over_command(command: list[str], env: Environment) -> ConnectTarget:
     if not command:
         raise UsageError("connect(): expected a URL or a command, got nothing")
@@ -158,10 +163,27 @@ def key_of(env: Environment) -> Hashable:
     return env if env is None or isinstance(env, str) else tuple(sorted(env.items()))
 
 
-def _in_memory(server: ConnectableServer, background: Background) -> Duplex:
-    # Loaded only for servers in this process.
-    from mcp_gen.transports.memory import memory_pair
+def _over_socket_or_code(
+    named: UnixSocket | TcpAddress | CodeTarget, background: Background
+) -> ConnectTarget:
+    if isinstance(named, CodeTarget):
+        # Loaded only for code.
+        from mcp_gen.client.connecting.python_code import load
 
-    ours, theirs = memory_pair()
-    background(server.serve(theirs))
-    return ours
+        return _in_memory(load(named), background)
+    # Loaded only for sockets.
+    from mcp_gen.transports.socket_client import tcp_transport, unix_transport
+
+    if isinstance(named, UnixSocket):
+        path = named.path
+        return ConnectTarget(
+            lambda: unix_transport(path), is_reusable=True, restarts=True, key=("unix", path)
+        )
+    host, port = named.host, named.port
+    return ConnectTarget(
+        lambda: tcp_transport(host, port), is_reusable=True, restarts=True, key=("tcp", host, port)
+    )
+
+
+def _in_memory(server: ConnectableServer, background: Background) -> ConnectTarget:
+    return ConnectTarget(lambda: InProcessTransport(server, background), restarts=True)

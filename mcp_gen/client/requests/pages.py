@@ -17,6 +17,7 @@ async def walk_pages(
     ask: Callable[[str | None], Awaitable[Any]],
     items: Callable[[Any], Sequence[T]],
     max_pages: int,
+    cursor: str | None = None,
 ) -> AsyncIterator[T]:
     """Yield the items of all pages.
 
@@ -25,14 +26,14 @@ async def walk_pages(
         ask: Fetches the page at a pagination cursor; None: the first page.
         items: Returns the items of a page.
         max_pages: Maximum number of pages.
+        cursor: Pagination cursor of the first page; None: the beginning of the list.
 
     Raises:
         ProtocolError: More than `max_pages` pages, or a cursor that was used before.
 
     Source: https://modelcontextprotocol.io/specification/2026-07-28/server/utilities/pagination
     """
-    cursor: str | None = None
-    seen: set[str] = set()
+    seen: set[str] = set() if cursor is None else {cursor}
     for _ in range(max_pages):
         page = await ask(cursor)
         for item in items(page):

@@ -74,7 +74,12 @@ class ClientRequestSender(RequestSender):
         reader = mcp_wire.profile(read_at)
         rows = options.extensions.rows(spoken, reader)
         super().__init__(
-            channel or connection, reader, connection.hooks.outbound, session, rows=rows
+            channel or connection,
+            reader,
+            connection.hooks.outbound,
+            session,
+            middleware=connection.middleware.outgoing,
+            rows=rows,
         )
         self._extensions = options.extensions
         self._connection = connection
@@ -127,9 +132,11 @@ class ClientRequestSender(RequestSender):
 
         Source: https://modelcontextprotocol.io/specification/2026-07-28/basic/patterns/mrtr
         """
-        # Fast path for the common case: no hooks and not cacheable.
+        # Fast path for the common case: no hooks, no middleware and not cacheable.
         name = method.name
-        plain = not self._outbound.points.get(name) and name not in self._cache.cached_fields
+        plain = not (
+            self._outbound.points.get(name) or self._middleware or name in self._cache.cached_fields
+        )
         for round_number in range(self._options.settings.max_rounds + 1):
             try:
                 if plain:
@@ -142,7 +149,7 @@ class ClientRequestSender(RequestSender):
                         method, params, timeout_s=timeout_s, progress=progress
                     )
             except McpError as error:
-                if "task_id" in method.params.__struct_fields__:
+                if "task_id" in getattr(method.params, "__struct_fields__", ()):
                     raise  # the outcome of a task is final: a retry cannot change it
                 await self.complete_url_elicitation(error)
                 continue
@@ -220,14 +227,12 @@ class ClientRequestSender(RequestSender):
         """Return the result that starts a task, at revisions whose results have no tag for it.
 
         Raises:
-            InvalidResult: `refused`, if it is another result.
+            InvalidResult: `refused`, if it is no result of the negotiated revision, either.
         """
         created: R | None = None
         if not self.server_may_start_tasks and self.on_task_created in method.results:
             created = self.task_in(raw)
-        if created is None:
-            raise refused from None
-        return created
+        return super()._read_other(method, raw, refused) if created is None else created
 
     def task_in(self, raw: msgspec.Raw) -> Any:
         """Return the result that starts a task; None if `raw` is another result."""

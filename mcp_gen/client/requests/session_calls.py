@@ -46,10 +46,8 @@ class ClientSessionView(Protocol):
         """Keys of `_meta` in every request."""
         ...
 
-    @property
-    def server_capabilities(self) -> Any:
-        """ServerCapabilities of the negotiated revision."""
-        ...
+    opening: Any
+    """The server's InitializeResult or DiscoverResult, of the negotiated revision."""
 
     @property
     def is_lost(self) -> bool:

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Literal, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias
 
 from msgspec import Struct
 
-from mcp_gen.session.duplex.client import DEFAULT_MAX_VALUES
+from mcp_gen.session.duplex.client_parts import DEFAULT_MAX_VALUES
 from mcp_wire import latest
 
 if TYPE_CHECKING:
@@ -40,6 +40,8 @@ class ClientSettings(Struct, frozen=True, kw_only=True):
 class SessionOptions(NamedTuple):
     """Options of one session, fixed when it is opened."""
 
+    client: Any
+    """The Client; `ClientSession.client` has its type."""
     settings: ClientSettings
     extensions: Extensions
     """The extensions that the client declares."""

@@ -5,15 +5,13 @@ from __future__ import annotations
 import asyncio
 import logging
 from functools import partial
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
-import msgspec
-
-import mcp_wire
 from mcp_gen.client.requests.cache import ResponseCache
 from mcp_gen.client.requests.pages import walk_pages
 from mcp_gen.client.session.incoming import IncomingMessages
 from mcp_gen.client.session.internal_calls import InternalCalls
+from mcp_gen.client.session.prompt_calls import PromptCalls
 from mcp_gen.client.session.recovery import READS, Recovery, SessionControl
 from mcp_gen.client.session.tool_calls import ToolCalls
 from mcp_gen.client.subscriptions.elicitation_completions import ElicitationCompletions
@@ -21,13 +19,14 @@ from mcp_gen.client.subscriptions.watch import ChangeWatch, Subscriptions, check
 from mcp_gen.client.tasks.tasks import TaskCalls
 from mcp_gen.client.tools.typed_results import TypedResults
 from mcp_gen.core.errors import McpError, SessionLost, UsageError
-from mcp_gen.core.extensions.extensions import SERVER, declared, exists_at, owner_of
-from mcp_gen.core.loose_json import convert_fields
+from mcp_gen.core.extensions.extensions import SERVER, declared
+from mcp_gen.core.loose_json import convert_fields, read_as
 from mcp_gen.session.messages.sender import RevisionAdapter
 from mcp_wire import latest
 from mcp_wire.peer_calls import ServerCaller
 
 if TYPE_CHECKING:
+    import os
     from collections.abc import AsyncIterator, Awaitable, Callable, Hashable, Sequence
 
     from msgspec import Struct
@@ -40,25 +39,53 @@ if TYPE_CHECKING:
     from mcp_gen.core.relay import Relay
     from mcp_gen.session.duplex.client import ClientConnection
     from mcp_wire.extension import Extension
-    from mcp_wire.method import Method
+    from mcp_wire.hooks import ClientHooks
     from mcp_wire.peer_calls import OnProgress
     from mcp_wire.profile import Profile
 
-__all__ = ["ClientSession"]
+__all__ = ["ClientSession", "ClientView"]
 
 P = TypeVar("P")
 R = TypeVar("R")
+T = TypeVar("T")
 
 _log = logging.getLogger("mcp_gen.client")
 
 
-class ClientSession(ToolCalls):
+class ClientView(Protocol):
+    """The client of a session, as handlers, hooks and middleware see it: a `Client`."""
+
+    hooks: ClientHooks
+
+    @property
+    def name(self) -> str:
+        """Name of the client, as servers see it."""
+        ...
+
+    def sessions(self) -> list[ClientSession]:
+        """Return the open sessions of the client."""
+        ...
+
+    async def add_roots(self, *roots: latest.Root | str | os.PathLike[str]) -> None:
+        """Add roots; see `Client.add_roots`."""
+        ...
+
+    async def remove_roots(self, *roots: latest.Root | str | os.PathLike[str]) -> None:
+        """Remove roots; see `Client.remove_roots`."""
+        ...
+
+    async def aclose(self) -> None:
+        """Close every session of the client."""
+        ...
+
+
+class ClientSession(ToolCalls, PromptCalls):
     """A session with one server; created by `Client.connect`.
 
-    Results have the types of the newest revision, or those of the pinned or requested one. If the
-    server can be restarted or reconnected, the next request after a lost connection does so.
-    Read-only requests are then retried. Other requests raise SessionLost, because the client cannot
-    know whether the server has handled them.
+    Results have the types of the newest revision, or those of `result_revision`. If the server can
+    be restarted or reconnected, the next request after a lost connection does so. Read-only
+    requests are then retried. Other requests raise SessionLost, because the client cannot know
+    whether the server has handled them.
 
     Args:
         connection: The connection whose revision was negotiated.
@@ -146,7 +173,7 @@ class ClientSession(ToolCalls):
         self._tasks.connection_changed()
         self.default_timeout_s = settings.timeout_s
         self.opening = opening
-        """The server's InitializeResult or DiscoverResult."""
+        """The server's InitializeResult or DiscoverResult, of the negotiated revision."""
         if connection.on_violation is not None:
             self._report_server_info()
         if self._incoming.relay is not None:
@@ -161,21 +188,23 @@ class ClientSession(ToolCalls):
     # --- server information ---
 
     @property
-    def server_info(self) -> Any:
-        """The server's Implementation (name and version); None if it did not send one.
+    def server_info(self) -> latest.Implementation | None:
+        """The server's name and version, of the newest type; None if it did not send them.
 
         Of a malformed one in `_meta`, the members that fit are kept; a missing text is empty.
         """
         if self.profile.server_info_key is None:
-            return self.opening.server_info
+            return read_as(latest.Implementation, self.opening.server_info)
         return self._read_server_info()[0]
 
-    def _read_server_info(self) -> tuple[Any, list[tuple[str, str]]]:
+    def _read_server_info(
+        self,
+    ) -> tuple[latest.Implementation | None, list[tuple[str, str]]]:
         meta: dict[str, Any] = self.opening.meta or {}
         info = meta.get(self.profile.server_info_key or "")
         if info is None:
             return None, []
-        return convert_fields(mcp_wire.types(self.revision).Implementation, info)
+        return convert_fields(latest.Implementation, info)
 
     def _report_server_info(self) -> None:
         discover, key = self.profile.discover, self.profile.server_info_key
@@ -185,12 +214,13 @@ class ClientSession(ToolCalls):
                 self._connection.report_violation(discover.name, where, what)
 
     @property
-    def server_capabilities(self) -> Any:
-        """ServerCapabilities that the server declared, of the negotiated revision.
+    def server_capabilities(self) -> latest.ServerCapabilities:
+        """Capabilities that the server declared, of the newest type at every revision.
 
-        `extra` has those that the revision does not name.
+        What it did not declare is None; `extra` has the capabilities that the type does not name.
         """
-        return self.opening.capabilities
+        found = read_as(latest.ServerCapabilities, self.opening.capabilities)
+        return found or latest.ServerCapabilities()
 
     @property
     def instructions(self) -> str | None:
@@ -226,73 +256,15 @@ class ClientSession(ToolCalls):
             The settings, maybe empty; None also where the negotiated revision does not support the
             extension.
         """
-        return declared(extension, self.server_capabilities, self.profile, SERVER)
-
-    async def request(
-        self,
-        method: Method[P, R],
-        params: P,
-        *,
-        timeout_s: float | None = None,
-        progress: OnProgress | None = None,
-    ) -> R:
-        """Send a request of an extension; for typed calls use `ToServer(session)` of its package.
-
-        Args:
-            method: The method, from the extension's package.
-            params: Its params.
-            timeout_s: Seconds that the answer may take; None: the default of the session.
-            progress: Called with each progress notification.
-
-        Returns:
-            The result.
-
-        Raises:
-            UsageError: The client was created without the extension, or the negotiated revision
-                does not support it.
-            McpError: The server returned an error.
-            RequestTimeout: The server did not answer in time.
-            SessionLost: The server disconnected.
-        """
-        self._check_carried(method)
-        connection = self._connection
-        if connection.is_lost:
-            await self._recovery.restart(connection)
-            self._check_carried(method)
-        return await self._sender.request(
-            method,
-            self._with_meta(params),
-            timeout_s=self.default_timeout_s if timeout_s is None else timeout_s,
-            progress=progress,
-        )
-
-    async def notify(self, method: Method[P, None], params: P) -> None:
-        """Send a notification of an extension.
-
-        Args:
-            method: The method, from the extension's package.
-            params: Its params.
-
-        Raises:
-            UsageError: The client was created without the extension, or the negotiated revision
-                does not support it.
-        """
-        self._check_carried(method)
-        await self._sender.notify(method, params)
-
-    def _check_carried(self, method: Method[Any, Any]) -> None:
-        if not exists_at(owner_of(self._options.extensions, method), self.profile):
-            raise UsageError(f"{self.revision} has no {method.name}")
-
-    def _with_meta(self, params: P) -> P:
-        untyped: Any = params
-        changed: P = msgspec.structs.replace(untyped, meta=self._with_identity(untyped.meta))
-        return changed
+        return declared(extension, self.opening.capabilities, self.profile, SERVER)
 
     # --- lists ---
 
-    def tools(self) -> AsyncIterator[latest.Tool]:
+    def tools(self, *, cursor: str | None = None) -> AsyncIterator[latest.Tool]:
         """Yield all tools of the server (`tools/list`), page by page.
+
+        Args:
+            cursor: Pagination cursor to start at, the `next_cursor` of a page; None: the beginning.
 
         Raises:
             ProtocolError: More than `max_pages` pages, or a pagination cursor that was used before.
@@ -303,19 +275,29 @@ class ClientSession(ToolCalls):
         Source: https://modelcontextprotocol.io/specification/2026-07-28/server/utilities/pagination
         """
         max_pages = self._options.settings.max_pages
-        return walk_pages("tools", self.list_tools, lambda page: page.tools, max_pages)
+        return walk_pages("tools", self.list_tools, lambda page: page.tools, max_pages, cursor)
 
-    def resources(self) -> AsyncIterator[latest.Resource]:
+    def resources(self, *, cursor: str | None = None) -> AsyncIterator[latest.Resource]:
         """Yield all resources of the server (`resources/list`), page by page.
+
+        Args:
+            cursor: See `tools`.
 
         Raises:
             ProtocolError, McpError, RequestTimeout, SessionLost: See `tools`.
         """
         max_pages = self._options.settings.max_pages
-        return walk_pages("resources", self.list_resources, lambda page: page.resources, max_pages)
+        return walk_pages(
+            "resources", self.list_resources, lambda page: page.resources, max_pages, cursor
+        )
 
-    def resource_templates(self) -> AsyncIterator[latest.ResourceTemplate]:
+    def resource_templates(
+        self, *, cursor: str | None = None
+    ) -> AsyncIterator[latest.ResourceTemplate]:
         """Yield all resource templates of the server (`resources/templates/list`), page by page.
+
+        Args:
+            cursor: See `tools`.
 
         Raises:
             ProtocolError, McpError, RequestTimeout, SessionLost: See `tools`.
@@ -326,16 +308,22 @@ class ClientSession(ToolCalls):
             self.list_resource_templates,
             lambda page: page.resource_templates,
             max_pages,
+            cursor,
         )
 
-    def prompts(self) -> AsyncIterator[latest.Prompt]:
+    def prompts(self, *, cursor: str | None = None) -> AsyncIterator[latest.Prompt]:
         """Yield all prompts of the server (`prompts/list`), page by page.
+
+        Args:
+            cursor: See `tools`.
 
         Raises:
             ProtocolError, McpError, RequestTimeout, SessionLost: See `tools`.
         """
         max_pages = self._options.settings.max_pages
-        return walk_pages("prompts", self.list_prompts, lambda page: page.prompts, max_pages)
+        return walk_pages(
+            "prompts", self.list_prompts, lambda page: page.prompts, max_pages, cursor
+        )
 
     # --- changes ---
 
@@ -450,7 +438,7 @@ class ClientSession(ToolCalls):
 
     async def _repeat_log_level(self) -> None:
         """Send the log level to a new session of the server, if the server supports logging."""
-        if self._log_level is None or self.server_capabilities.logging is None:
+        if self._log_level is None or self.opening.capabilities.logging is None:
             return
         try:
             await self.set_level(self._log_level)
@@ -476,6 +464,27 @@ class ClientSession(ToolCalls):
         return id is not None and await self._completions.wait(id, timeout_s)
 
     # --- opening, closing, reconnecting ---
+
+    @property
+    def client(self) -> ClientView:
+        """The Client that opened the session."""
+        client: ClientView = self._options.client
+        return client
+
+    async def wait_closed(self) -> None:
+        """Wait until the session has ended: closed here, or its connection was lost.
+
+        Over HTTP a connection is lost only where its one stream ends (HTTP+SSE) or keep-alive pings
+        fail. A session that can reconnect does so with its next request, and can be waited for
+        again.
+
+        Raises:
+            SessionLost: The connection was lost; the message says why, `exit_status` and `stderr`
+                how a command ended.
+        """
+        lost = await self._connection.wait_lost()
+        if lost is not None:
+            raise lost
 
     async def _begin(self) -> None:
         """Initialize a connection that was just opened: log level and keep-alive."""

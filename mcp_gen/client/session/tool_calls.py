@@ -4,19 +4,25 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from functools import partial
-from typing import TYPE_CHECKING, Any, TypedDict, TypeVar, Unpack, overload
+from typing import TYPE_CHECKING, Any, TypedDict, TypeVar, Unpack, cast, overload
 
+from msgspec import UNSET
+
+from mcp_gen.client.requests.argument_values import as_tool_arguments
+from mcp_gen.client.session.custom_calls import CustomCalls
 from mcp_gen.core.errors import McpError, SessionLost, TaskGone
-from mcp_gen.session.messages.sender import RevisionAdapter, is_plain
+from mcp_gen.session.messages.sender import is_plain
 from mcp_wire.peer_calls import ServerCaller
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Awaitable, Callable
 
+    from typing_extensions import TypeForm
+
+    from mcp_gen.client.requests.argument_values import Arguments
     from mcp_gen.client.tasks.tasks import TaskCalls
     from mcp_gen.client.tasks.tool_task import ToolTask
     from mcp_gen.client.tools.typed_results import TypedResults
-    from mcp_gen.session.duplex.client import ClientConnection
     from mcp_wire import common, latest
     from mcp_wire.peer_calls import OnProgress
 
@@ -38,10 +44,9 @@ class CallOptions(TypedDict, total=False):
     """Repeat the call after a lost connection if the tool declares itself idempotent."""
 
 
-class ToolCalls(RevisionAdapter, ServerCaller):
-    """Mixin of `ClientSession` that calls tools."""
+class ToolCalls(CustomCalls, ServerCaller):
+    """Base of `ClientSession` that calls tools."""
 
-    _connection: ClientConnection
     _typed_results: TypedResults
     _tasks: TaskCalls
 
@@ -54,14 +59,27 @@ class ToolCalls(RevisionAdapter, ServerCaller):
     async def call_tool(
         self,
         name: str,
-        arguments: dict[str, Any] | None = None,
+        arguments: Arguments | None = None,
+        task: bool | common.TaskMetadata | None = None,
+        input_responses: latest.InputResponses | None = None,
+        request_state: str | None = None,
+        **options: Unpack[CallOptions],
+    ) -> latest.CallToolResult: ...
+
+    @overload
+    async def call_tool(
+        self,
+        name: str,
+        arguments: Arguments | None = None,
         task: bool | common.TaskMetadata | None = None,
         input_responses: latest.InputResponses | None = None,
         request_state: str | None = None,
         *,
-        returns: None = None,
+        returns: None,
         **options: Unpack[CallOptions],
-    ) -> latest.CallToolResult: ...
+    ) -> None: ...
+
+    # Checkers without TypeForm understand classes.
 
     @overload
     async def call_tool(
@@ -76,6 +94,7 @@ class ToolCalls(RevisionAdapter, ServerCaller):
         **options: Unpack[CallOptions],
     ) -> T: ...
 
+    @overload
     async def call_tool(
         self,
         name: str,
@@ -84,10 +103,22 @@ class ToolCalls(RevisionAdapter, ServerCaller):
         input_responses: latest.InputResponses | None = None,
         request_state: str | None = None,
         *,
+        returns: TypeForm[T],
+        **options: Unpack[CallOptions],
+    ) -> T: ...
+
+    async def call_tool(
+        self,
+        name: str,
+        arguments: Arguments | None = None,
+        task: bool | common.TaskMetadata | None = None,
+        input_responses: latest.InputResponses | None = None,
+        request_state: str | None = None,
+        *,
         meta: dict[str, Any] | None = None,
         timeout_s: float | None = None,
         progress: OnProgress | None = None,
-        returns: Any = None,
+        returns: Any = UNSET,
         retry: bool = False,
     ) -> Any:
         """Call a tool (`tools/call`) and return its result.
@@ -97,7 +128,8 @@ class ToolCalls(RevisionAdapter, ServerCaller):
 
         Args:
             name: Name of the tool.
-            arguments: Arguments by name, as plain JSON.
+            arguments: Arguments by name, or an object with fields: a pydantic model, a Struct, a
+                dataclass or an attrs class. So may the values be, and dates, enums and paths.
             task: Request a task: True, or TaskMetadata with its `ttl`. It applies where the server
                 and the tool support tasks; the call still waits for the result. `timeout_s` then
                 limits each request about the task, and the task is cancelled if the caller stops
@@ -109,10 +141,11 @@ class ToolCalls(RevisionAdapter, ServerCaller):
             timeout_s: Seconds that the answer may take, restarted by each progress notification;
                 None: the default of the session.
             progress: Called with each progress notification.
-            returns: Type of the result: any type that msgspec can decode, or a pydantic model. The
-                structured content is validated against the tool's output schema (the tools are
-                listed once for it) and converted. Without structured content, the text is decoded
-                as JSON.
+            returns: Type of the result, as one writes it in an annotation: `Point`, `list[int]`,
+                `str | None`; None for a tool that gives nothing. It means the same at every
+                revision. The structured content is validated against the tool's output schema (the
+                tools are listed once for it) and converted. Without structured content, the text is
+                decoded as JSON; for `str`, it is the text itself. Not given: the plain result.
             retry: True repeats the call after a lost connection if the tool declares itself
                 idempotent (`idempotentHint`).
 
@@ -132,8 +165,10 @@ class ToolCalls(RevisionAdapter, ServerCaller):
 
         Source: https://modelcontextprotocol.io/specification/2026-07-28/server/tools
         """
+        if arguments is not None and not (arguments.__class__ is dict and is_plain(arguments)):
+            arguments = as_tool_arguments(name, arguments, self.revision)
         needs_full_path = (
-            returns is not None
+            returns is not UNSET
             or retry
             or task is not None
             or name in self._tasks.task_only
@@ -141,12 +176,12 @@ class ToolCalls(RevisionAdapter, ServerCaller):
             or request_state is not None
             or self._connection.is_lost
         )
-        if not needs_full_path and name and is_plain(arguments):
+        if not needs_full_path and name:
             # Fast path: these arguments are the same at every revision.
             try:
                 result = await self._calls.call_tool(
                     name,
-                    arguments=arguments,
+                    arguments=cast("dict[str, Any] | None", arguments),
                     meta=self._meta if meta is None else self._with_identity(meta),
                     timeout_s=self.default_timeout_s if timeout_s is None else timeout_s,
                     progress=progress,
@@ -172,7 +207,9 @@ class ToolCalls(RevisionAdapter, ServerCaller):
             if not retry or self.connect_again is None or not await self._is_idempotent(name):
                 raise
             result = await call()
-        return result if returns is None else await self._typed_results.read(name, result, returns)
+        if returns is UNSET:
+            return result
+        return await self._typed_results.read(name, result, returns)
 
     async def _call(
         self,
@@ -205,7 +242,7 @@ class ToolCalls(RevisionAdapter, ServerCaller):
     async def start_tool(
         self,
         name: str,
-        arguments: dict[str, Any] | None = None,
+        arguments: Arguments | None = None,
         *,
         ttl_s: float | None = None,
         meta: dict[str, Any] | None = None,
@@ -220,7 +257,8 @@ class ToolCalls(RevisionAdapter, ServerCaller):
 
         Args:
             name: Name of the tool.
-            arguments: Arguments by name, as plain JSON.
+            arguments: Arguments by name, or an object with fields: a pydantic model, a Struct, a
+                dataclass or an attrs class. So may the values be, and dates, enums and paths.
             ttl_s: Seconds to keep the task after its creation; None: the server decides. Ignored at
                 2026-07-28.
             meta: More keys for the `_meta` of the request.
@@ -238,6 +276,8 @@ class ToolCalls(RevisionAdapter, ServerCaller):
 
         Source: https://modelcontextprotocol.io/specification/2025-11-25/basic/utilities/tasks
         """
+        if arguments is not None and not (arguments.__class__ is dict and is_plain(arguments)):
+            arguments = as_tool_arguments(name, arguments, self.revision)
         task_request = True if ttl_s is None else round(ttl_s * 1000)
         return await self._tasks.start(
             {"name": name, "arguments": arguments},

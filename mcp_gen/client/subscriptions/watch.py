@@ -278,7 +278,7 @@ class ChangeWatch:
     # --- resources/subscribe ---
 
     async def _subscribe(self) -> None:
-        declared, wanted = self._session.server_capabilities, self._wanted
+        declared, wanted = self._session.opening.capabilities, self._wanted
         resources = declared.resources
         uris: Iterable[str] = wanted.resource_subscriptions or ()
         if resources is None or not resources.subscribe:

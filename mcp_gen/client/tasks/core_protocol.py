@@ -111,7 +111,7 @@ class CoreTaskProtocol(TaskProtocol):
     @property
     def can_cancel(self) -> bool:
         """True if the server declared `tasks.cancel`."""
-        tasks = self._calls.session.server_capabilities.tasks
+        tasks = self._calls.session.opening.capabilities.tasks
         return tasks is not None and tasks.cancel is not None
 
     async def list_tasks(self) -> AsyncIterator[TaskSnapshot]:
@@ -122,7 +122,7 @@ class CoreTaskProtocol(TaskProtocol):
 
     @property
     def _declared(self) -> bool:
-        found: Any = self._calls.session.server_capabilities
+        found: Any = self._calls.session.opening.capabilities
         for step in ("tasks", "requests", "tools", "call"):
             found = getattr(found, step, None)
         return found is not None

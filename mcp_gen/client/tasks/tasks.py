@@ -301,7 +301,7 @@ class TaskCalls:
         """True if the connection was lost; the next request opens another."""
         return self._calls.session.is_lost
 
-    async def read(self, tool: str, result: Any, returns: type[Any]) -> Any:
+    async def read(self, tool: str, result: Any, returns: Any) -> Any:
         """Return a tool's result as a value of a type."""
         return await self._typed_results.read(tool, result, returns)
 

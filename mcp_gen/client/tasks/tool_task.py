@@ -7,11 +7,15 @@ import random
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar, overload
 
+from msgspec import UNSET
+
 from mcp_gen.core.errors import McpError, McpGenError, RequestTimeout, TaskCancelled, UsageError
 from mcp_gen.core.peer_values import seconds_within
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Generator
+
+    from typing_extensions import TypeForm
 
     from mcp_gen.client.tasks.protocol import TaskProtocol
     from mcp_gen.client.tasks.state import TaskSnapshot, TaskState, TaskStatus
@@ -45,7 +49,7 @@ class TaskOwner(Protocol):
         """True if the connection was lost; the next request opens another."""
         ...
 
-    async def read(self, tool: str, result: Any, returns: type[Any]) -> Any:
+    async def read(self, tool: str, result: Any, returns: Any) -> Any:
         """Return a tool's result as a value of a type."""
         ...
 
@@ -150,20 +154,27 @@ class ToolTask:
         return self.state
 
     @overload
-    async def result(
-        self, returns: None = None, *, timeout_s: float | None = None
-    ) -> latest.CallToolResult: ...
+    async def result(self, *, timeout_s: float | None = None) -> latest.CallToolResult: ...
+
+    @overload
+    async def result(self, returns: None, *, timeout_s: float | None = None) -> None: ...
+
+    # Checkers without TypeForm understand classes.
 
     @overload
     async def result(self, returns: type[T], *, timeout_s: float | None = None) -> T: ...
 
-    async def result(self, returns: Any = None, *, timeout_s: float | None = None) -> Any:
+    @overload
+    async def result(self, returns: TypeForm[T], *, timeout_s: float | None = None) -> T: ...
+
+    async def result(self, returns: Any = UNSET, *, timeout_s: float | None = None) -> Any:
         """Wait for the end of the task and return its result.
 
         A timeout, or cancelling the waiting coroutine, does not cancel the task; `cancel` does.
 
         Args:
-            returns: Type of the result; see `ClientSession.call_tool`.
+            returns: Type of the result, or None for nothing; see `ClientSession.call_tool`. Not
+                given: the plain result.
             timeout_s: Seconds to wait; None: without limit.
 
         Returns:
@@ -187,7 +198,7 @@ class ToolTask:
             if not limit.expired():
                 raise
             raise RequestTimeout(f"the task {self.id!r} was not over in {timeout_s:g} s") from None
-        if returns is None:
+        if returns is UNSET:
             return result
         return await self._tasks.read(self.tool or self.id or "", result, returns)
 

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     )
     """Values with content: results of tools, prompts, resources and sampling, and messages."""
 
-__all__ = ["Media", "images_of", "links_of", "media_of", "text_of"]
+__all__ = ["Media", "images_of", "links_of", "media_of", "text_of", "texts_of"]
 
 
 class Media(NamedTuple):
@@ -46,8 +46,17 @@ def text_of(result: HasContent, separator: str = "\n") -> str:
     Returns:
         The joined texts; empty if there are none.
     """
+    return separator.join(texts_of(result))
+
+
+def texts_of(result: HasContent) -> list[str]:
+    """Return the texts of a result, with those of embedded resources.
+
+    Args:
+        result: A result or message with content.
+    """
     texts = (getattr(one, "text", None) for one in _parts(result))
-    return separator.join(text for text in texts if text is not None)
+    return [text for text in texts if text is not None]
 
 
 def media_of(result: HasContent, kind: str = "") -> list[Media]:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import msgspec
 from msgspec import UNSET
 
-from mcp_gen.client.tools.result_content import text_of
+from mcp_gen.client.tools.result_content import text_of, texts_of
 from mcp_gen.core.errors import (
     InvalidResult,
     ProtocolError,
@@ -15,7 +15,6 @@ from mcp_gen.core.errors import (
     ToolError,
     UncheckedResult,
 )
-from mcp_gen.core.typed_data import data_from_text, typed_data
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -24,7 +23,7 @@ if TYPE_CHECKING:
     from mcp_gen.client.tools.output_schema import OutputSchema
     from mcp_wire import common
 
-__all__ = ["TypedResults"]
+__all__ = ["TypedResults", "read_as"]
 
 T = TypeVar("T")
 
@@ -63,8 +62,10 @@ class TypedResults:
             self._tools = {one.name: one async for one in self._session.tools()}
         return self._tools.get(name)
 
-    async def read(self, name: str, result: common.CallToolResult, returns: type[T]) -> T:
-        """Return the structured content of a result as a `returns`, validated by the output schema.
+    async def read(self, name: str, result: common.CallToolResult, returns: Any) -> Any:
+        """Return what a tool gave as a `returns`: its structured content, or its text without one.
+
+        Structured content is validated by the output schema.
 
         Raises:
             ToolError: The tool failed; the message is the text of the result.
@@ -77,12 +78,24 @@ class TypedResults:
             raise ProtocolError(f"{name}: answered with {kind_of_result}; call without `returns`")
         if result.is_error:
             raise ToolError(text_of(result) or f"{name}: the tool failed and does not say how")
+        # Loaded with the first typed result: it imports every type that JSON carries.
+        from mcp_gen.values.tool_results import (
+            is_wrapped,
+            value_of_content,
+            value_of_data,
+            wraps,
+        )
+
         data: Any = getattr(result, "structured_content", UNSET)
-        if data is None and not hasattr(type(result), "result_type"):
+        if data is None and self._session.profile.structured_content != "any":
             data = UNSET  # null is data only at revisions that allow any JSON
         if await self._has_valid_data(name, data):
-            return typed_data(name, data, returns)
-        return data_from_text(name, text_of(result), returns)
+            schema = None
+            if is_wrapped(data):
+                # Where data must be an object, other values are in one: the schema tells.
+                schema = getattr(await self.tool(name), "output_schema", None)
+            return value_of_data(name, data, returns, unwrap=wraps(schema))
+        return value_of_content(name, texts_of(result), returns, is_empty=not result.content)
 
     async def _has_valid_data(self, name: str, data: Any) -> bool:
         """Return True if there is valid data, False if there is none and none is required."""
@@ -120,3 +133,24 @@ class TypedResults:
                 f"{name}: the result was not checked by the server's output schema: {error}"
             ) from None
         return True
+
+
+def read_as(name: str, data: Any, returns: Any) -> Any:
+    """Return the result of a custom request, a JSON object, as a type.
+
+    Args:
+        name: Name of the method.
+        data: The JSON object.
+        returns: The type.
+
+    Raises:
+        InvalidResult: The object does not fit the type; the message ends in the path.
+        UsageError: Nothing reads the type.
+    """
+    # Loaded with the first typed result: it imports every type that JSON carries.
+    from mcp_gen.values.reading import read_value
+
+    try:
+        return read_value(data, returns, f"returns={returns!r}")
+    except msgspec.ValidationError as error:
+        raise InvalidResult(f"{name}: the server's result: {error}") from None

@@ -15,7 +15,7 @@ from msgspec import Struct
 
 from mcp_gen.core.errors import UsageError
 
-__all__ = ["check_finite", "check_plain", "find_non_finite"]
+__all__ = ["MAX_PATH", "check_finite", "check_plain", "find_non_finite", "members_of"]
 
 _Place: TypeAlias = "tuple[_Place | None, str]"
 """A step of a path, behind the steps before it."""
@@ -77,13 +77,17 @@ def find_non_finite(value: Any, path: str = "$") -> tuple[str, float] | None:
             if not math.isfinite(one):
                 return _path(place), one
         else:
-            inner = [((place, step), item) for step, item in _members(one)]
+            inner = [((place, step), item) for step, item in members_of(one)]
             pending += reversed(inner)
     return None
 
 
-def _members(value: Any) -> Iterator[tuple[str, Any]]:
-    """Yield the steps to the members of an object or array, and the members."""
+def members_of(value: Any) -> Iterator[tuple[str, Any]]:
+    """Yield the steps to the members of an object or array, and the members.
+
+    Args:
+        value: Plain JSON, or what msgspec or pydantic encode.
+    """
     if isinstance(value, Mapping):
         for key, item in cast("Any", value).items():
             yield f".{key}", item

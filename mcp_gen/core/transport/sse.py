@@ -5,9 +5,12 @@ Source: https://html.spec.whatwg.org/multipage/server-sent-events.html#parsing-a
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from mcp_gen.core.errors import TransportError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
 
 __all__ = [
     "COMMENT",
@@ -80,7 +83,7 @@ class EventReader:
         max_event_bytes: Maximum size of the data of an event, and of every other line, in bytes.
     """
 
-    __slots__ = ("_data", "_data_bytes", "_head", "_line", "_max", "_name", "_next_id", "_skip_lf")
+    __slots__ = ("_data", "_head", "_line", "_max", "_more", "_name", "_next_id", "_skip_lf")
 
     def __init__(self, max_event_bytes: int) -> None:
         self._max = max_event_bytes
@@ -89,9 +92,10 @@ class EventReader:
         self._skip_lf = False
         self._line = bytearray()
         """The beginning of a line, without its end."""
-        self._data: list[bytes] = []
-        """The `data` lines of the event; empty ones count too, by the newline after each."""
-        self._data_bytes = 0
+        self._data: bytes | None = None
+        """The first `data` line of the event; None before it."""
+        self._more: bytearray | None = None
+        """All `data` lines, joined with newlines, if there are several; None before the second."""
         self._name = ""
         self._next_id: bytes | None = None
 
@@ -105,6 +109,36 @@ class EventReader:
         Raises:
             TransportError: An event is too large.
         """
+        found: list[Event] = []
+        for line in self._lines_of(chunk):
+            self._read_line(line, place, found)
+        return found
+
+    def parts(
+        self, chunk: bytes, place: StreamPosition, most_lines: int
+    ) -> Iterator[tuple[int, list[Event]]]:
+        """Parse one chunk of the stream in parts, so that other work can be done in between.
+
+        Args:
+            chunk: The next bytes of the stream.
+            place: The position in the stream; updated.
+            most_lines: The most lines of a part.
+
+        Yields:
+            Of each part the number of its lines, and the events that end in it.
+
+        Raises:
+            TransportError: An event is too large.
+        """
+        lines = self._lines_of(chunk)
+        for at in range(0, len(lines), most_lines):
+            part, found = lines[at : at + most_lines], list[Event]()
+            for line in part:
+                self._read_line(line, place, found)
+            yield len(part), found
+
+    def _lines_of(self, chunk: bytes) -> list[bytes]:
+        """Return the lines that end in a chunk, and keep what follows the last one."""
         if self._head is not None:
             chunk = self._head + chunk
             if len(chunk) < len(_BYTE_ORDER_MARK) and _BYTE_ORDER_MARK.startswith(chunk):
@@ -120,19 +154,16 @@ class EventReader:
             self._skip_lf = chunk.endswith(b"\r")
             chunk = chunk.replace(b"\r\n", b"\n").replace(b"\r", b"\n")
         *lines, rest = chunk.split(b"\n")
-        found: list[Event] = []
         if lines and self._line:
             # The first line began in an earlier chunk.
             self._line += lines[0]
             lines[0] = bytes(self._line)
             self._line.clear()
-        for line in lines:
-            self._read_line(line, place, found)
         if rest:
             self._line += rest
             if len(self._line) > self._max + len(_DATA):
                 raise self._too_large()
-        return found
+        return lines
 
     def _read_line(self, line: bytes, place: StreamPosition, found: list[Event]) -> None:
         if not line:
@@ -141,11 +172,19 @@ class EventReader:
         name, _, value = line.partition(b":")
         value = value.removeprefix(b" ")
         if name == b"data":
-            self._data_bytes += len(value)
-            # Lines are joined with newlines, one less than there are lines.
-            if self._data_bytes + len(self._data) > self._max:
+            whole: bytes | bytearray = value
+            if self._data is None:
+                self._data = value
+            else:
+                # One buffer instead of a list: an event may have millions of empty lines, and
+                # joining them at its end would take long.
+                if self._more is None:
+                    self._more = bytearray(self._data)
+                whole = self._more
+                whole += b"\n"
+                whole += value
+            if len(whole) > self._max:
                 raise self._too_large()
-            self._data.append(value)
         elif len(line) > self._max:
             raise self._too_large()
         elif name == b"event":
@@ -157,15 +196,16 @@ class EventReader:
             place.retry_ms = int(value)
 
     def _end_event(self, place: StreamPosition, found: list[Event]) -> None:
-        if self._next_id is not None or self._data:
+        data = self._data
+        if self._next_id is not None or data is not None:
             place.events += 1
         if self._next_id is not None:
             place.id, self._next_id = self._next_id, None
-        data = self._data[0] if len(self._data) == 1 else b"\n".join(self._data)
+        if self._more is not None:
+            data, self._more = bytes(self._more), None
         if data:
             found.append(Event(self._name or "message", data))
-        self._data.clear()
-        self._data_bytes = 0
+        self._data = None
         self._name = ""
 
     def _too_large(self) -> TransportError:

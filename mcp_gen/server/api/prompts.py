@@ -16,10 +16,12 @@ from mcp_gen.core.mistakes.checks import (
     with_name,
 )
 from mcp_gen.core.projection.project import restate
+from mcp_gen.server.context.options import check_unknown_arguments
 from mcp_gen.server.prompts.registry import FunctionPrompt, HandledPrompt
 from mcp_wire import Wire, latest
 
 if TYPE_CHECKING:
+    from mcp_gen.server.context.options import UnknownArguments
     from mcp_gen.server.prompts.completion import Completions
     from mcp_gen.server.prompts.registry import PromptHandler, PromptRegistry
     from mcp_gen.server.resources.registry import ResourceRegistry
@@ -50,6 +52,7 @@ class PromptsApi:
         description: str | None = None,
         icons: list[latest.Icon] | None = None,
         meta: dict[str, Any] | None = None,
+        unknown_arguments: UnknownArguments | None = None,
         tags: Collection[str] = (),
     ) -> Callable[[F], F]: ...
 
@@ -63,6 +66,7 @@ class PromptsApi:
         description: str | None = None,
         icons: list[latest.Icon] | None = None,
         meta: dict[str, Any] | None = None,
+        unknown_arguments: UnknownArguments | None = None,
         tags: Collection[str] = (),
     ) -> Callable[[F], F]: ...
 
@@ -88,6 +92,8 @@ class PromptsApi:
             description: Description; the default is the first paragraph of the docstring.
             icons: Icons of the prompt.
             meta: `_meta` of the list entry.
+            unknown_arguments: `"refuse"` arguments without a parameter (-32602), or `"ignore"`
+                them; None does as the server. A parameter `**others: str` takes them.
             tags: Tags, to enable, disable and mount prompts by.
 
         Raises:
@@ -116,13 +122,29 @@ class PromptsApi:
         description: str | None = None,
         icons: list[latest.Icon] | None = None,
         meta: dict[str, Any] | None = None,
+        unknown_arguments: UnknownArguments | None = None,
         tags: Collection[str] = (),
     ) -> None: ...
 
     @overload
-    def add_prompt(self, prompt: common.Prompt, handler: PromptHandler, /) -> None: ...
+    def add_prompt(
+        self,
+        prompt: common.Prompt,
+        handler: PromptHandler,
+        /,
+        *,
+        unknown_arguments: UnknownArguments | None = None,
+    ) -> None: ...
 
-    def add_prompt(self, what: Any, handler: Any = None, /, **described: Any) -> None:
+    def add_prompt(
+        self,
+        what: Any,
+        handler: Any = None,
+        /,
+        *,
+        unknown_arguments: UnknownArguments | None = None,
+        **described: Any,
+    ) -> None:
         """Register a function as a prompt, or a `Prompt` with its handler.
 
         Args:
@@ -130,6 +152,7 @@ class PromptsApi:
             prompt: A `Prompt` that describes the prompt, together with `handler`.
             handler: Function `handler(ctx, arguments)`. It receives the arguments as texts. All
                 required arguments are present, and none that the `Prompt` does not name.
+            unknown_arguments: As in `prompt`.
             name: As in `prompt`, for a function; so are `title`, `description`, `icons`,
                 `meta` and `tags`.
 
@@ -143,8 +166,9 @@ class PromptsApi:
                     f"prompt {prompt.name!r}: expected a handler, and nothing else: "
                     "the Prompt says how it is described"
                 )
+            check_unknown_arguments(f"prompt {prompt.name}", unknown_arguments)
             check_callable(f"prompt {prompt.name!r}: handler", handler, ("ctx", "arguments"))
-            self.prompts.add(HandledPrompt(prompt, handler))
+            self.prompts.add(HandledPrompt(prompt, handler, unknown_arguments))
             return
         if handler is not None:
             raise UsageError("a handler goes with a Prompt; a function needs none")
@@ -154,7 +178,9 @@ class PromptsApi:
             meta, example = described.get("meta"), 'meta={"example.com/key": 1}'
             check_type(f"prompt {name}: meta", meta, dict, example)
         described["description"] = described.get("description") or _summary(what)
-        self.prompts.add(FunctionPrompt(what, described.pop("name", None), **described))
+        check_unknown_arguments("prompt", unknown_arguments)
+        name = described.pop("name", None)
+        self.prompts.add(FunctionPrompt(what, name, unknown_arguments, **described))
 
     def remove_prompt(self, name: str) -> None:
         """Remove a prompt. Requests in progress go on.

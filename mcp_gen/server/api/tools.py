@@ -55,8 +55,9 @@ class ToolsApi(ToolTransformsApi):
 
         The input schema is derived from the annotations of the parameters, the description from the
         docstring. Descriptions of parameters are read from docstrings in the styles of Google,
-        NumPy and reStructuredText; a text in `Annotated` takes precedence. Unknown arguments of a
-        call are ignored. A function without parameters takes no arguments.
+        NumPy and reStructuredText; a text in `Annotated` takes precedence. A call with an argument
+        that the function does not have is an error that names the nearest one. A parameter
+        `**others: T` takes such arguments.
 
         A return annotation that is data makes structured content, sent also as text. Texts, content
         blocks (see `mcp_gen.content`) and lists of them are sent as content.
@@ -82,6 +83,8 @@ class ToolsApi(ToolTransformsApi):
                 With False it must not block.
             immediate_message: First status message of a task, and the text that a model may receive
                 while the task runs.
+            unknown_arguments: `"refuse"` arguments without a parameter, which the input schema
+                says, or `"ignore"` them; None does as the server. `input_schema` decides alone.
             task: `"optional"` if a call may become a task, whose result is fetched later;
                 `"required"` if it always does. The revision says who decides. At revisions without
                 tasks a call is answered with its result. In a task, `ctx.task` is set.

@@ -83,6 +83,7 @@ class ToolTransformsApi:
                 "beside it with keep=True"
             )
         if keep or tool not in self.tools:
+            made.hides_mounted = not keep
             self.tools.add(made)
         else:
             self.tools.replace(tool, made)

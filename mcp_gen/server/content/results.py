@@ -6,13 +6,13 @@ from collections.abc import Sequence
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, TypeGuard, get_args
 
-import msgspec
 from msgspec import Raw
 
 import mcp_wire
 from mcp_gen.core.checks.finite import check_finite
 from mcp_gen.core.projection.project import restate
 from mcp_gen.session.kernel.results import EncodedResult, RelayedResult
+from mcp_gen.values.custom_types import to_json
 from mcp_wire import UNSET, UnknownContent, Wire, latest
 from mcp_wire.base import DEFAULT_TAGS, wire_name
 
@@ -32,6 +32,7 @@ __all__ = [
     "is_block",
     "is_result",
     "to_json",
+    "unserializable",
     "with_data_text",
 ]
 
@@ -101,28 +102,37 @@ def as_text(value: Any) -> str:
     return value if isinstance(value, str) else finite_json(value).decode()
 
 
-def _encode_other(value: Any) -> Any:
-    if isinstance(value, UnknownContent):
-        return Raw(value.raw)
-    writer: Any = getattr(value, "__pydantic_serializer__", None)
-    if writer is not None:
-        return Raw(writer.to_json(value, by_alias=True))
-    raise TypeError(f"JSON has nothing for {type(value).__name__}")
-
-
-to_json = msgspec.json.Encoder(enc_hook=_encode_other).encode
-"""Encode what a tool returned as JSON; raises TypeError for what JSON cannot carry."""
-
-
-def finite_json(value: Any) -> bytes:
+def finite_json(value: Any, what: str = "the result") -> bytes:
     """Encode a value that may hold floats; see `to_json`.
 
+    Args:
+        value: The value.
+        what: Beginning of the error message.
+
     Raises:
-        UsageError: A number in it is NaN or infinite; the message ends in the path.
+        UsageError: JSON cannot carry a part of it, or a number in it is NaN or infinite; the
+            message ends in the path.
     """
-    json = to_json(value)
-    check_finite(value, json, "the result")
+    try:
+        json = to_json(value)
+    except Exception as error:
+        raise unserializable(value, error, what) from error
+    check_finite(value, json, what)
     return json
+
+
+def unserializable(value: Any, error: Exception, what: str = "the result") -> Exception:
+    """Return the error for a value that could not be encoded: with the path, if there is one.
+
+    Args:
+        value: The value.
+        error: Raised by the encoder.
+        what: Beginning of the error message.
+    """
+    # Loaded when a value cannot be encoded.
+    from mcp_gen.values.unserializable import not_json
+
+    return not_json(value, what) or error
 
 
 def check_built_result(result: Any) -> None:

@@ -9,6 +9,8 @@ from functools import partial, update_wrapper
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, TypeVar, overload
 
+from msgspec import UNSET
+
 from mcp_gen.core.errors import UsageError
 from mcp_gen.server.context.context import (
     Context,
@@ -20,6 +22,8 @@ from mcp_gen.server.context.context import (
 from mcp_gen.server.context.threads import ThreadBridge
 
 if TYPE_CHECKING:
+    from typing_extensions import TypeForm
+
     from mcp_wire import latest
 
 __all__ = ["BlockingContext", "call_in_thread"]
@@ -98,23 +102,35 @@ class BlockingContext:
 
     @overload
     def call_tool(
-        self, name: str, arguments: Mapping[str, Any] | None = None, *, returns: None = None
+        self, name: str, arguments: Mapping[str, Any] | None = None
     ) -> latest.CallToolResult: ...
+
+    @overload
+    def call_tool(
+        self, name: str, arguments: Mapping[str, Any] | None = None, *, returns: None
+    ) -> None: ...
+
+    # Checkers without TypeForm understand classes.
 
     @overload
     def call_tool(
         self, name: str, arguments: Mapping[str, Any] | None = None, *, returns: type[T]
     ) -> T: ...
 
+    @overload
     def call_tool(
-        self, name: str, arguments: Mapping[str, Any] | None = None, *, returns: Any = None
+        self, name: str, arguments: Mapping[str, Any] | None = None, *, returns: TypeForm[T]
+    ) -> T: ...
+
+    def call_tool(
+        self, name: str, arguments: Mapping[str, Any] | None = None, *, returns: Any = UNSET
     ) -> Any:
         """Call a tool of the server of this request; see `Context.call_tool`.
 
         Args:
             name: Name of the tool.
             arguments: Arguments by name.
-            returns: Type of the result.
+            returns: Type of the result; None for a tool that gives nothing.
         """
         return _wait(self._ctx, self._ctx.call_tool(name, arguments, returns=returns))
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from operator import attrgetter
-from typing import TYPE_CHECKING, Any, Literal, TypeVar, cast, overload
+from typing import TYPE_CHECKING, Any, Generic, Literal, TypeVar, cast, overload
 
-from msgspec import Struct
+from msgspec import UNSET, Struct
 
 # Types of the fields are imported at run time: `help(Context)` evaluates them.
 from mcp_gen.core.envelope import RequestId
@@ -22,6 +22,9 @@ from mcp_gen.session.peer.session import RequestOrigin, client_at
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Mapping, Sequence
+
+    import typing_extensions
+    from typing_extensions import TypeForm
 
     from mcp_gen.server.context.answers import Answer, Messages
     from mcp_gen.server.context.blocking import BlockingContext
@@ -59,9 +62,13 @@ T2 = TypeVar("T2")
 T3 = TypeVar("T3")
 T4 = TypeVar("T4")
 T5 = TypeVar("T5")
+if TYPE_CHECKING:
+    App_co = typing_extensions.TypeVar("App_co", covariant=True, default=Any)
+else:  # defaults of type variables are for type checkers only: before 3.13 `typing` has none
+    App_co = TypeVar("App_co", covariant=True)
 
 
-class Context(Struct, eq=False):
+class Context(Struct, Generic[App_co], eq=False):
     """The request that a handler answers. Handlers get it with a parameter annotated `Context`.
 
         @server.tool
@@ -70,7 +77,8 @@ class Context(Struct, eq=False):
             answer = await ctx.elicit("For how many people?", Party)
             ...
 
-    Contexts are made by the server.
+    Contexts are made by the server. `Context[Database]` tells type checkers the type of
+    `ctx.lifespan`; what a handler gets is the same.
 
     Args:
         server: Server that answers the request.
@@ -129,21 +137,22 @@ class Context(Struct, eq=False):
         return self._origin.session
 
     @property
-    def client_info(self) -> Any:
-        """Name and version that the client states: a wire type or plain JSON; None without one.
+    def client_info(self) -> latest.Implementation | None:
+        """Name and version that the client states, of the newest type; None if it states none.
 
-        For display and logs only: it is not authenticated.
+        For display and logs only: it is not authenticated. Of a malformed one, the members that fit
+        are kept; a missing text is empty.
         """
-        return self._origin.client_info
+        return self._origin.info_read()
 
     @property
-    def client_capabilities(self) -> Any:
-        """Capabilities that the client declared.
+    def client_capabilities(self) -> latest.ClientCapabilities:
+        """Capabilities that the client declared, of the newest type at every revision.
 
-        A wire type, whose `extra` has those that the revision does not name; from 2026-07-28 on,
-        the JSON object.
+        What it did not declare is None; `extra` has the capabilities that the type does not name.
+        Before the handshake nothing is declared.
         """
-        return self._origin.capabilities
+        return self._origin.capabilities_read()
 
     @property
     def principal(self) -> str | None:
@@ -166,12 +175,13 @@ class Context(Struct, eq=False):
         and `list_roots`, which work at every revision.
         """
         kernel, channel = runtime_of(self).kernel, self._origin.channel
-        return client_at(self.profile, channel, kernel, self, outer_layers(self))
+        said = self._origin.capabilities
+        return client_at(self.profile, channel, kernel, self, said, outer_layers(self))
 
     @property
-    def lifespan(self) -> Any:
+    def lifespan(self) -> App_co:
         """Value of the lifespan of the server; None without a lifespan."""
-        return runtime_of(self).lifespan_value
+        return cast("App_co", runtime_of(self).lifespan_value)
 
     @property
     def state(self) -> State:
@@ -230,16 +240,28 @@ class Context(Struct, eq=False):
 
     @overload
     async def call_tool(
-        self, name: str, arguments: Mapping[str, Any] | None = None, *, returns: None = None
+        self, name: str, arguments: Mapping[str, Any] | None = None
     ) -> latest.CallToolResult: ...
+
+    @overload
+    async def call_tool(
+        self, name: str, arguments: Mapping[str, Any] | None = None, *, returns: None
+    ) -> None: ...
+
+    # Checkers without TypeForm understand classes.
 
     @overload
     async def call_tool(
         self, name: str, arguments: Mapping[str, Any] | None = None, *, returns: type[T]
     ) -> T: ...
 
+    @overload
     async def call_tool(
-        self, name: str, arguments: Mapping[str, Any] | None = None, *, returns: Any = None
+        self, name: str, arguments: Mapping[str, Any] | None = None, *, returns: TypeForm[T]
+    ) -> T: ...
+
+    async def call_tool(
+        self, name: str, arguments: Mapping[str, Any] | None = None, *, returns: Any = UNSET
     ) -> Any:
         """Call a tool of the server of this request, as its client would.
 
@@ -253,8 +275,8 @@ class Context(Struct, eq=False):
         Args:
             name: Name of the tool in this server; in a mounted server, without the prefix.
             arguments: Arguments by name: plain JSON, or values that JSON can carry.
-            returns: Type of the result: any type that msgspec can decode, or a pydantic model. The
-                structured content is converted; without it, the text is decoded as JSON.
+            returns: Type of the result, as for a client's `call_tool`; None for a tool that gives
+                nothing. Not given: the plain result.
 
         Returns:
             The CallToolResult, also one with `is_error`; with `returns`, a value of that type.

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any, cast
+
 from mcp_gen.core.errors import UsageError
 from mcp_gen.server.context.context import Context
 from mcp_gen.session.messages.current import CURRENT
@@ -27,9 +29,9 @@ def current_context() -> Context:
         UsageError: no request is answered here: at import time, in a lifespan, in a task that was
             started before the request, or in a thread that was started without its context.
     """
-    found = CURRENT.get()
+    found: Any = CURRENT.get()
     if isinstance(found, Context):
-        return found
+        return cast("Context", found)
     raise UsageError(
         "current_context(): no request is answered here. Call it in a tool, resource, prompt, hook "
         "or middleware, or in what they call; start a thread of your own with "

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from abc import ABC
 from collections.abc import Callable, Collection, Sequence
-from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeAlias, TypedDict, TypeVar
+from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeAlias, TypedDict, TypeVar, get_args
 
 import msgspec
 
+from mcp_gen.core.errors import UsageError
 from mcp_wire import latest
 
 if TYPE_CHECKING:
@@ -23,9 +24,26 @@ __all__ = [
     "SourceOf",
     "ToolCallOptions",
     "ToolOptions",
+    "UnknownArguments",
+    "check_unknown_arguments",
 ]
 
+UnknownArguments: TypeAlias = Literal["refuse", "ignore"]
+"""Handling of arguments that a tool or a prompt does not have: an error, or nothing."""
+
 C_contra = TypeVar("C_contra", contravariant=True)
+
+
+def check_unknown_arguments(what: str, given: object) -> None:
+    """Check the option `unknown_arguments`; None is the server's default.
+
+    Raises:
+        UsageError: It is something else.
+    """
+    if given not in (None, *get_args(UnknownArguments)):
+        raise UsageError(
+            f'{what}: unknown_arguments={given!r}: expected "refuse", "ignore" or None'
+        )
 
 
 class AnyTool(ABC):
@@ -76,6 +94,8 @@ class ToolOptions(ToolCallOptions, total=False):
     """JSON Schema that replaces the one from the annotations."""
     output_schema: dict[str, Any] | None
     """JSON Schema that replaces the one from the return annotation."""
+    unknown_arguments: UnknownArguments | None
+    """`refuse` or `ignore` arguments that the function does not have; None: as the server does."""
 
 
 Source: TypeAlias = "Callable[..., Any] | str | bytes"

@@ -1,4 +1,4 @@
-"""Rate limiter (token bucket) of notifications to one client."""
+"""Rate limiter (token bucket) of notifications and requests."""
 
 from __future__ import annotations
 
@@ -8,17 +8,18 @@ __all__ = ["RateLimiter"]
 
 
 class RateLimiter:
-    """Token bucket: allows a burst of one second, then a steady rate.
+    """Token bucket: allows a burst, then a steady rate.
 
     Args:
-        per_s: Most messages per second; the burst is at least one.
+        per_s: Most messages per second.
+        burst: Most messages at once; None for those of one second, at least one.
     """
 
     __slots__ = ("_at_s", "_left", "_most", "_per_s", "dropped")
 
-    def __init__(self, per_s: float) -> None:
+    def __init__(self, per_s: float, burst: float | None = None) -> None:
         self._per_s = per_s
-        self._most = self._left = max(1.0, per_s)
+        self._most = self._left = max(1.0, per_s if burst is None else burst)
         self._at_s = time.monotonic()
         self.dropped = 0
 
@@ -26,6 +27,12 @@ class RateLimiter:
     def is_full(self) -> bool:
         """True if a whole burst may be sent now."""
         return self._left + (time.monotonic() - self._at_s) * self._per_s >= self._most
+
+    @property
+    def wait_s(self) -> float:
+        """Seconds until one more message may be sent; 0 if it may be sent now."""
+        left = self._left + (time.monotonic() - self._at_s) * self._per_s
+        return max(0.0, (1 - left) / self._per_s)
 
     def try_acquire(self) -> bool:
         """Return True if one more message may be sent; count a dropped one otherwise."""

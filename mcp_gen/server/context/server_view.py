@@ -20,6 +20,7 @@ if TYPE_CHECKING:
         SourceOf,
         ToolCallOptions,
         ToolOptions,
+        UnknownArguments,
     )
     from mcp_gen.session.peer.session import Session
     from mcp_wire import common, latest
@@ -256,6 +257,7 @@ class SessionView(Protocol[C_co]):
         description: str | None = None,
         icons: list[latest.Icon] | None = None,
         meta: dict[str, Any] | None = None,
+        unknown_arguments: UnknownArguments | None = None,
         tags: Collection[str] = (),
     ) -> Callable[[F], F]: ...
 
@@ -269,6 +271,7 @@ class SessionView(Protocol[C_co]):
         description: str | None = None,
         icons: list[latest.Icon] | None = None,
         meta: dict[str, Any] | None = None,
+        unknown_arguments: UnknownArguments | None = None,
         tags: Collection[str] = (),
     ) -> Callable[[F], F]: ...
 
@@ -283,6 +286,7 @@ class SessionView(Protocol[C_co]):
         description: str | None = None,
         icons: list[latest.Icon] | None = None,
         meta: dict[str, Any] | None = None,
+        unknown_arguments: UnknownArguments | None = None,
         tags: Collection[str] = (),
     ) -> None:
         """Register a prompt: a function, or a Prompt with its handler."""
@@ -290,7 +294,12 @@ class SessionView(Protocol[C_co]):
 
     @overload
     def add_prompt(
-        self, prompt: common.Prompt, handler: Callable[[C_co, dict[str, str]], Any], /
+        self,
+        prompt: common.Prompt,
+        handler: Callable[[C_co, dict[str, str]], Any],
+        /,
+        *,
+        unknown_arguments: UnknownArguments | None = None,
     ) -> None: ...
 
     def remove_prompt(self, name: str) -> None:

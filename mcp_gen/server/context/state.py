@@ -6,8 +6,10 @@ from typing import TYPE_CHECKING, Any, TypeVar, overload
 
 import msgspec
 
+from mcp_gen.core.checks.finite import check_finite
 from mcp_gen.core.errors import McpError, ProtocolError, UsageError
-from mcp_gen.core.typed_data import data_to_json, typed_value
+from mcp_gen.values.custom_types import to_json
+from mcp_gen.values.reading import read_value
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -76,7 +78,7 @@ class State:
             return default
         data = msgspec.json.decode(stored)
         try:
-            return data if type is Any else typed_value(data, type)
+            return data if type is Any else read_value(data, type, f"state {name!r}")
         except msgspec.ValidationError as error:
             raise UsageError(
                 f"state {name!r}: what is stored is no {type!r}: {error}; take another name for "
@@ -95,11 +97,12 @@ class State:
             McpError: the client would have more state than the `max_bytes` of `SessionState`.
         """
         try:
-            encoded = data_to_json(value, f"state {name!r}")
+            encoded = to_json(value)
         except (TypeError, ValueError, NotImplementedError) as error:
             raise UsageError(
                 f"state {name!r}: expected a value that JSON can carry: {error}"
             ) from None
+        check_finite(value, encoded, f"state {name!r}")
         now = self._clock()
         saved = await self._store.save(
             self._key,

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 from mcp_gen.core.errors import UsageError
 from mcp_gen.core.revisions import select
 from mcp_gen.server.context.context import Context
-from mcp_gen.session.kernel import custom_methods
+from mcp_gen.session.messages import custom_methods
 from mcp_wire.hook_machinery import NoticePoint
 
 if TYPE_CHECKING:

@@ -17,7 +17,7 @@ from mcp_gen.server.context.blocking import BlockingContext, call_in_thread
 from mcp_gen.server.context.context import Context
 from mcp_gen.server.context.threads import in_thread
 from mcp_gen.server.functions.function import NO_DEFAULT, FunctionInfo, inspect_function
-from mcp_gen.server.functions.json_types import bare, metadata
+from mcp_gen.values.json_types import bare, metadata
 
 if TYPE_CHECKING:
     from contextlib import AbstractContextManager
@@ -325,8 +325,10 @@ def context_kind(hint: Any) -> Any:
     kind = bare(hint)
     union = get_origin(kind) in (Union, UnionType)
     for arm in map(bare, get_args(kind)) if union else (kind,):
-        if arm is Context or arm is BlockingContext:
+        if arm is BlockingContext:
             return arm
+        if arm is Context or get_origin(arm) is Context:
+            return Context
         if isinstance(arm, type) and issubclass(arm, Context):
             raise UsageError(f"{arm.__name__}: annotate it as Context, which is what comes")
     return None

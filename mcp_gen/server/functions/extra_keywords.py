@@ -27,14 +27,14 @@ import msgspec
 from msgspec import Struct
 
 from mcp_gen.core.errors import UsageError
-from mcp_gen.server.functions.json_overlap import ARRAYS, OBJECTS, STRINGS, is_named_tuple
-from mcp_gen.server.functions.json_types import (
+from mcp_gen.server.functions.schema_validation import CompiledSchema
+from mcp_gen.values.json_overlap import ARRAYS, OBJECTS, STRINGS, is_named_tuple
+from mcp_gen.values.json_types import (
     JsonTypeReader,
     NotJsonType,
     json_reader_for,
     without_qualifiers,
 )
-from mcp_gen.server.functions.schema_validation import CompiledSchema
 
 __all__ = ["extra_of_parameters", "extra_of_type"]
 

@@ -20,11 +20,9 @@ from typing import (
 from mcp_gen.core.errors import UsageError
 from mcp_gen.server.context.blocking import BlockingContext
 from mcp_gen.server.context.context import Context
+from mcp_gen.values.json_schema import NO_DEFAULT
 
 __all__ = ["NO_DEFAULT", "FunctionInfo", "inspect_function"]
-
-NO_DEFAULT: Any = inspect.Parameter.empty
-"""Marker for a parameter without default, and for a missing return annotation."""
 
 # Names that programs often import under TYPE_CHECKING alone.
 _IMPLICIT_NAMES = {"Context": Context, "BlockingContext": BlockingContext}
@@ -42,6 +40,8 @@ class FunctionInfo(NamedTuple):
     """Parameters left to pass: without `self` and without those bound by a partial."""
     hints: dict[str, Any]
     """Resolved annotations by parameter name, and `return`."""
+    reserved: frozenset[str]
+    """Names of parameters, also of those that are bound: a `**` parameter takes none of them."""
 
     @property
     def doc(self) -> str | None:
@@ -89,7 +89,9 @@ def inspect_function(function: Any, *, classes: bool = False) -> FunctionInfo:
         raise UsageError(f"{name} does not say what it takes: wrap it in a function") from None
     # Callers cannot pass arguments that a partial has bound.
     free = [one for one in parameters if one.name not in bound] if bound else parameters
-    return FunctionInfo(function, definition, name, free, _resolve_hints(definition, name))
+    reserved = bound | {one.name for one in parameters if one.kind is not one.VAR_KEYWORD}
+    hints = _resolve_hints(definition, name)
+    return FunctionInfo(function, definition, name, free, hints, frozenset(reserved))
 
 
 def _not_callable(given: Any) -> UsageError:

@@ -13,7 +13,7 @@ from mcp_gen.core.errors import SchemaNotChecked, UsageError
 from mcp_gen.schemas.doubts import is_doubtful
 from mcp_gen.schemas.schema import BadSchema, JsonSchema, Misfit, NeedsWorker
 from mcp_gen.server.functions.pending_checks import outcome_of
-from mcp_gen.server.functions.pydantic_types import InvalidValue
+from mcp_gen.values.pydantic_types import InvalidValue
 
 __all__ = ["MAX_DEPTH", "MAX_SUBSCHEMAS", "CompiledSchema"]
 

@@ -13,7 +13,6 @@ from msgspec import Raw, Struct
 
 from mcp_gen.core.errors import UsageError
 from mcp_gen.server.context.blocking import BlockingContext, call_in_thread
-from mcp_gen.server.functions import pydantic_types
 from mcp_gen.server.functions.dependencies import (
     Depends,
     build_plan,
@@ -23,13 +22,16 @@ from mcp_gen.server.functions.dependencies import (
 )
 from mcp_gen.server.functions.docstrings import parse_docstring
 from mcp_gen.server.functions.function import NO_DEFAULT, inspect_function
-from mcp_gen.server.functions.json_schema import Member, json_schema, schema_of_parameters
-from mcp_gen.server.functions.json_types import (
+from mcp_gen.values import pydantic_types
+from mcp_gen.values.custom_types import convert, decoder
+from mcp_gen.values.field_texts import text_in
+from mcp_gen.values.json_schema import Member, json_schema, schema_of_parameters
+from mcp_gen.values.json_types import (
     JsonTypeReader,
     NotJsonType,
     json_reader_for,
-    metadata,
 )
+from mcp_gen.values.reading import read_value
 
 if TYPE_CHECKING:
     from pydantic import TypeAdapter
@@ -57,7 +59,7 @@ class Parameter(Struct, frozen=True):
     @property
     def description(self) -> str | None:
         """Description in the annotation: `Annotated[int, "how many"]`."""
-        return next((one for one in metadata(self.hint) if isinstance(one, str)), None)
+        return text_in(self.hint)
 
 
 class Signature:
@@ -68,6 +70,7 @@ class Signature:
 
     Args:
         function: The handler; see `inspect_function`.
+        keywords: Accept a `**` parameter, which takes all arguments without a parameter.
 
     Raises:
         UsageError: The function is a generator, or a parameter has no type, has one that is not
@@ -79,7 +82,7 @@ class Signature:
     UNANNOTATED = NO_DEFAULT
     """Value of `returns` for a function without return annotation."""
 
-    def __init__(self, function: Callable[..., Any]) -> None:
+    def __init__(self, function: Callable[..., Any], *, keywords: bool = False) -> None:
         found = inspect_function(function)
         self._info = found
         self.function: Callable[..., Any] = found.function
@@ -93,8 +96,16 @@ class Signature:
         """The return annotation, or `UNANNOTATED`."""
         self.parameters: list[Parameter] = []
         """Parameters supplied by the caller, in the order of the function."""
+        self.keywords: Parameter | None = None
+        """The `**` parameter; its type is that of each argument it takes."""
+        self.refuses_unknown = False
+        """True if arguments without a parameter are refused. To be set before anything is decoded.
+        """
+        self._takes_keywords = keywords
         self.has_extra_schema = False
         """True if a parameter has JSON Schema keywords of its author's own."""
+        self.is_hooked = False
+        """True if hooks of msgspec decode parts of the parameters."""
         self._contexts: list[tuple[str, Any]] = []
         wanted: dict[str, Depends] = {}
         for parameter in found.parameters:
@@ -111,6 +122,12 @@ class Signature:
         self, parameter: inspect.Parameter, hints: Mapping[str, Any], wanted: dict[str, Depends]
     ) -> None:
         name, default = parameter.name, parameter.default
+        if parameter.kind is parameter.VAR_KEYWORD and self._takes_keywords:
+            hint = hints.get(name, Any)
+            reader = self.reader_of(name, hint)
+            self.has_extra_schema |= JsonTypeReader.EXTRA in reader
+            self.keywords = Parameter(name, hint, NO_DEFAULT, reader.by_pydantic)
+            return
         if parameter.kind in (parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD):
             raise UsageError(f"{self.name}: *{name}: name each parameter instead")
         if parameter.kind is parameter.POSITIONAL_ONLY:
@@ -134,9 +151,8 @@ class Signature:
                 hint, default = Annotated[hint, info], pydantic_types.default_of(info, NO_DEFAULT)
             reader = self.reader_of(name, hint)
             self.has_extra_schema |= JsonTypeReader.EXTRA in reader
-            self.parameters.append(
-                Parameter(name, hint, default, JsonTypeReader.PYDANTIC in reader)
-            )
+            self.is_hooked |= reader.is_hooked
+            self.parameters.append(Parameter(name, hint, default, reader.by_pydantic))
 
     def _missing_annotation(self, name: str) -> str:
         if name in ("self", "cls"):
@@ -174,9 +190,13 @@ class Signature:
             fields.append(
                 (one.name, hint) if one.required else (one.name, hint, self.default_of(one))
             )
-        # The schema of a function without parameters allows no properties; enforce it.
+        if self.keywords is not None:
+            fields.append((self.keywords.name, Any, msgspec.field(default_factory=dict)))
         return msgspec.defstruct(
-            f"{self.name}_arguments", fields, kw_only=True, forbid_unknown_fields=not fields
+            f"{self.name}_arguments",
+            fields,
+            kw_only=True,
+            forbid_unknown_fields=self.refuses_unknown and self.keywords is None,
         )
 
     def default_of(self, parameter: Parameter) -> Any:
@@ -204,7 +224,10 @@ class Signature:
             msgspec.ValidationError: The arguments do not fit; the message ends in the path.
             msgspec.DecodeError: The arguments are not valid JSON.
         """
-        decode = msgspec.json.Decoder(self.struct).decode
+        decode = decoder(self.struct, hooked=self.is_hooked)
+        if self.keywords is not None:
+            known = self._with_adapters
+            return lambda data: self._with_keywords(known(decode(data)), msgspec.json.decode(data))
         if not self.adapters:
             return decode
         return lambda data: self._with_adapters(decode(data))
@@ -220,11 +243,15 @@ class Signature:
         Raises:
             msgspec.ValidationError: The arguments do not fit; the message ends in the path.
         """
+        made = self._converted(values, strict=strict)
+        return made if self.keywords is None else self._with_keywords(made, values, strict=strict)
+
+    def _converted(self, values: Mapping[str, Any], *, strict: bool) -> Any:
         if not self.adapters:
-            return msgspec.convert(values, self.struct, strict=strict, str_keys=True)
+            return convert(values, self.struct, strict=strict)
         known = self.adapters.keys() & values.keys()
         raw = {name: Raw(msgspec.json.encode(values[name])) for name in known}
-        made = msgspec.convert({**values, **raw}, self.struct, strict=strict, str_keys=True)
+        made = convert({**values, **raw}, self.struct, strict=strict)
         return self._with_adapters(made, None if strict else values)
 
     def _with_adapters(self, made: Any, strings: Mapping[str, Any] | None = None) -> Any:
@@ -236,6 +263,23 @@ class Signature:
                     adapter, given, f"$.{name}", strings=strings is not None
                 )
                 setattr(made, name, value)
+        return made
+
+    def _with_keywords(self, made: Any, values: Mapping[str, Any], *, strict: bool = True) -> Any:
+        """Return the arguments with those that the `**` parameter takes."""
+        keywords = self.keywords
+        assert keywords is not None
+        known = {one.name for one in self.parameters}
+        what = f"{self.name}: {keywords.name}"
+        named: dict[str, Any] = {}
+        for name, value in values.items():
+            if name in known:
+                continue
+            if name in self._info.reserved:
+                # A context, a dependency, or what a partial has bound.
+                raise msgspec.ValidationError(f"unknown argument {name!r}")
+            named[name] = read_value(value, keywords.hint, what, strict=strict, at=name)
+        setattr(made, keywords.name, named)
         return made
 
     @cached_property
@@ -255,8 +299,18 @@ class Signature:
                     self.adapters.get(one.name),
                 )
                 for one in self.parameters
-            ]
+            ],
+            closed=self.refuses_unknown,
+            others=self._member_of_keywords(),
         )
+
+    def _member_of_keywords(self) -> Member | None:
+        one = self.keywords
+        if one is None:
+            return None
+        what = f"{self.name}: {one.name}"
+        adapter = pydantic_types.adapter(one.hint, what) if one.by_pydantic else None
+        return Member(one.name, one.hint, NO_DEFAULT, None, adapter)
 
     @property
     def extra_schema(self) -> dict[str, Any] | None:
@@ -279,6 +333,8 @@ class Signature:
         The result of an async function has to be awaited.
         """
         given = [f"{one.name}=values.{one.name}" for one in self.parameters]
+        if self.keywords is not None:
+            given.append(f"**values.{self.keywords.name}")
         given += [
             f"{name}={'ctx.blocking' if kind is BlockingContext else 'ctx'}"
             for name, kind in self._contexts
@@ -292,6 +348,8 @@ class Signature:
     def arguments(self, values: Struct, ctx: Context) -> dict[str, Any]:
         """Return the keyword arguments of a call, without dependencies."""
         named = msgspec.structs.asdict(values)
+        if self.keywords is not None:
+            named |= named.pop(self.keywords.name)
         for name, kind in self._contexts:
             named[name] = context_for(kind, ctx)
         return named

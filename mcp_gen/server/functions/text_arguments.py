@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import msgspec
 
 from mcp_gen.core.envelope import MIN_COMPLEX_BYTES, complexity
 from mcp_gen.core.errors import InvalidParams, UsageError
+from mcp_gen.server.functions.suggestions import describe_unknown
+from mcp_gen.server.functions.text_types import is_written_as_json
+from mcp_gen.values.custom_types import is_path_type
 
 if TYPE_CHECKING:
     from mcp_gen.server.functions.signature import Signature
 
-__all__ = ["TextReader"]
+__all__ = ["TextReader", "check_known", "missing_arguments"]
 
 
 class TextReader:
@@ -31,18 +35,20 @@ class TextReader:
 
     def __init__(self, signature: Signature) -> None:
         self._name = signature.name
-        self._struct = signature.struct
-        fields = msgspec.structs.fields(signature.struct)
-        self._names = frozenset(field.encode_name for field in fields)
-        self.required = [field.encode_name for field in fields if field.required]
+        self._signature = signature
+        self._names = [one.name for one in signature.parameters]
+        self._keywords = signature.keywords
+        self.required = [one.name for one in signature.parameters if one.required]
         self._json_arguments = {
-            field.encode_name
-            for field in fields
-            if self._is_structured(field.encode_name, field.type)
+            one.name
+            for one in signature.parameters
+            if (is_written_as_json if one.by_pydantic else partial(self._is_structured, one.name))(
+                one.hint
+            )
         }
 
     def read(self, arguments: Mapping[str, str], name: str, max_values: int) -> Any:
-        """Return the arguments as the Struct of the parameters; ignore unknown arguments.
+        """Return the arguments as the Struct of the parameters.
 
         Args:
             arguments: Strings by argument name.
@@ -50,14 +56,18 @@ class TextReader:
             max_values: The most keys and items of the JSON text of one argument.
 
         Raises:
-            InvalidParams: An argument is missing, its text does not fit its type, or it is JSON
-                that is too complex.
+            InvalidParams: An argument is missing or unknown, its text does not fit its type, or it
+                is JSON that is too complex.
         """
+        if self._signature.refuses_unknown and self._keywords is None:
+            check_known(name, arguments, self._names)
         missing = [one for one in self.required if one not in arguments]
         if missing:
             raise missing_arguments(name, missing)
         values: dict[str, Any] = {
-            key: text for key, text in arguments.items() if key in self._names
+            key: text
+            for key, text in arguments.items()
+            if self._keywords is not None or key in self._names
         }
         for key in self._json_arguments & values.keys():
             try:
@@ -65,14 +75,13 @@ class TextReader:
             except _TooComplexText as error:
                 raise InvalidParams(f"{name}: {error} - at `$.arguments.{key}`") from None
         try:
-            return msgspec.convert(values, self._struct, strict=False)
+            return self._signature.convert(values, strict=False)
         except msgspec.ValidationError as error:
             raise InvalidParams(f"{name}: {str(error).replace('`$', '`$.arguments')}") from None
 
     def _is_structured(self, parameter: str, hint: Any) -> bool:
         try:
-            msgspec.json.schema(hint)
-            kinds = {type(one).__name__ for one in _union_members(msgspec.inspect.type_info(hint))}
+            kinds = {_kind(one) for one in _union_members(msgspec.inspect.type_info(hint))}
         except TypeError as error:
             raise self._unsupported(parameter) from error
         if kinds - _PLAIN_KINDS - _JSON_KINDS:
@@ -82,8 +91,8 @@ class TextReader:
     def _unsupported(self, parameter: str) -> UsageError:
         return UsageError(
             f"{self._name}: no text becomes the parameter {parameter}; annotate it as str, a "
-            "number, bool, a date, Enum or Literal, or as a dataclass, a Struct, a list or a dict, "
-            "which is JSON text"
+            "number, bool, a date, a path, Enum or Literal, or as a dataclass, a Struct, a "
+            "pydantic model, a list or a dict, which is JSON text"
         )
 
 
@@ -113,6 +122,12 @@ def _union_members(info: Any) -> list[Any]:
     return [info]
 
 
+def _kind(info: Any) -> str:
+    """Return the name that msgspec has for a type; a path is a text."""
+    kind = type(info).__name__
+    return "StrType" if kind == "CustomType" and is_path_type(info.cls) else kind
+
+
 class _TooComplexText(Exception):
     """The JSON text has too many values, or is nested too deeply."""
 
@@ -135,6 +150,17 @@ def _parse_json_text(text: str, max_values: int) -> Any:
     except (msgspec.DecodeError, UnicodeEncodeError, RecursionError):
         return text
     return value if value.__class__ in (dict, list) else text
+
+
+def check_known(name: str, given: Collection[str], known: Collection[str]) -> None:
+    """Check that a prompt has all arguments of a request.
+
+    Raises:
+        InvalidParams: It does not; the message names the nearest arguments.
+    """
+    unknown = describe_unknown(given, known)
+    if unknown is not None:
+        raise InvalidParams(f"{name}: {unknown}")
 
 
 def missing_arguments(name: str, missing: list[str]) -> InvalidParams:

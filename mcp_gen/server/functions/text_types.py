@@ -6,9 +6,13 @@ from collections.abc import Mapping, Sequence
 from enum import Enum
 from itertools import chain
 from types import NoneType, UnionType
-from typing import Annotated, Any, Literal, TypeAlias, Union, get_args, get_origin
+from typing import Any, Literal, TypeAlias, Union, get_args, get_origin, is_typeddict
 
-__all__ = ["Choices", "choices", "is_collection", "is_text_convertible"]
+from mcp_gen.values.custom_types import is_path_type
+from mcp_gen.values.json_overlap import ARRAYS, OBJECTS
+from mcp_gen.values.json_types import bare
+
+__all__ = ["Choices", "choices", "is_collection", "is_text_convertible", "is_written_as_json"]
 
 Choices: TypeAlias = Mapping[str, Sequence[str]]
 """Possible values by argument name; empty if any value is possible."""
@@ -33,7 +37,30 @@ def is_text_convertible(hint: Any, *, several: bool = False) -> bool:
     info = _info(hint)
     if several:
         info = _without_metadata(info.item_type)
-    return all(type(arm).__name__ in _TEXT_KINDS for arm in _union_members(info))
+    return all(map(_is_text, _union_members(info)))
+
+
+def _is_text(info: Any) -> bool:
+    kind = type(info).__name__
+    return kind in _TEXT_KINDS or (kind == "CustomType" and is_path_type(info.cls))
+
+
+def is_written_as_json(hint: Any) -> bool:
+    """Return True if text may hold a value of a type that pydantic reads as a JSON object or array.
+
+    Args:
+        hint: The annotation.
+    """
+    kind = bare(hint)
+    origin = get_origin(kind) or kind
+    if origin in (Union, UnionType):
+        return any(map(is_written_as_json, get_args(kind)))
+    if origin in ARRAYS or origin in OBJECTS or not isinstance(origin, type):
+        return origin in ARRAYS or origin in OBJECTS
+    fields: Any = getattr(origin, "model_fields", None)
+    if fields is not None and fields.keys() == {"root"}:
+        return is_written_as_json(fields["root"].annotation)
+    return fields is not None or hasattr(origin, "__dataclass_fields__") or is_typeddict(origin)
 
 
 def is_collection(hint: Any) -> bool:
@@ -46,7 +73,7 @@ def is_collection(hint: Any) -> bool:
 
 def choices(hint: Any) -> tuple[str, ...]:
     """Return the possible values of an Enum, Literal or bool as strings; empty for other types."""
-    kind = _underlying_type(hint)
+    kind = bare(hint)
     origin = get_origin(kind)
     if origin is Literal:
         return tuple(_text(value) for value in get_args(kind) if value is not None)
@@ -62,19 +89,6 @@ def choices(hint: Any) -> tuple[str, ...]:
 
 def _text(value: Any) -> str:
     return str(value).lower() if isinstance(value, bool) else str(value)
-
-
-def _underlying_type(hint: Any) -> Any:
-    """Return the type without `Annotated`, NewType and type aliases."""
-    while True:
-        if get_origin(hint) is Annotated:
-            hint = get_args(hint)[0]
-        elif hasattr(hint, "__supertype__"):
-            hint = hint.__supertype__
-        elif type(hint).__name__ == "TypeAliasType":
-            hint = hint.__value__
-        else:
-            return hint
 
 
 def _info(hint: Any) -> Any:

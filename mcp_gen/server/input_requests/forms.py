@@ -5,10 +5,14 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping, Sequence
 from datetime import date, datetime
-from enum import Enum
 from functools import lru_cache
-from types import UnionType
-from typing import Annotated, Any, Generic, Literal, TypeVar, Union, get_args, get_origin
+from typing import (
+    TYPE_CHECKING,
+    Any,
+    Generic,
+    TypeVar,
+    cast,
+)
 from typing import get_type_hints as type_hints
 from urllib.parse import urlsplit
 
@@ -16,15 +20,21 @@ import msgspec
 from msgspec import NODEFAULT, inspect
 
 from mcp_gen.core.errors import InvalidResult, UsageError
+from mcp_gen.server.input_requests.form_choices import literals_in, options, title_of
+from mcp_gen.values.custom_types import convert, is_model_type, is_path_type, to_plain
+from mcp_gen.values.field_texts import text_in
 from mcp_wire import latest
+
+if TYPE_CHECKING:
+    from mcp_gen.server.input_requests.model_forms import ModelField
 
 __all__ = ["Form", "elicitation_form"]
 
 T = TypeVar("T")
 
 _ALLOWED = (
-    "str, int, float, bool, datetime, date, a Literal or an Enum of texts, or a list of one of "
-    "these two"
+    "str, int, float, bool, datetime, date, another text such as a path, a Literal or an Enum of "
+    "texts, or a list of one of these two"
 )
 _TEXTS = {"title", "description"}
 _EMAIL = re.compile(r"[^@\s]+@[^@\s]+")
@@ -34,6 +44,13 @@ _FORMATS: Mapping[str, Callable[[str], Any]] = {
     "date": lambda text: msgspec.convert(text, date),
     "date-time": lambda text: msgspec.convert(text, datetime),
 }
+_TEXTS_READ = (
+    inspect.DecimalType,
+    inspect.TimeDeltaType,
+    inspect.TimeType,
+    inspect.UUIDType,
+)
+"""Types that JSON has as text, in formats that forms do not name."""
 _LISTS = (inspect.ListType, inspect.SetType, inspect.FrozenSetType, inspect.VarTupleType)
 _FORM_TYPES = (inspect.DataclassType, inspect.StructType, inspect.TypedDictType)
 
@@ -52,6 +69,9 @@ class _Field:
         common = {key: extra.pop(key) for key in _TEXTS & extra.keys()}
         if extra:
             raise self._error(f"forms have no `{min(extra)}`")
+        text = text_in(hint)
+        if text is not None:
+            common.setdefault("description", text)
         default = self._default(field)
         if default is not None and default != []:
             common["default"] = default
@@ -64,7 +84,7 @@ class _Field:
         default = field.default
         if field.default_factory is not NODEFAULT:
             default = field.default_factory()
-        return None if default is NODEFAULT else msgspec.to_builtins(default)
+        return None if default is NODEFAULT else to_plain(default)
 
     def _build_schema(self, kind: inspect.Type, hint: Any, common: dict[str, Any]) -> Any:
         if isinstance(kind, inspect.StrType):
@@ -75,6 +95,8 @@ class _Field:
             return latest.StringSchema(format="date-time", **common)
         if isinstance(kind, inspect.DateType):
             return latest.StringSchema(format="date", **common)
+        if isinstance(kind, _TEXTS_READ) or _is_path(kind):
+            return latest.StringSchema(**common)
         if isinstance(kind, inspect.BoolType):
             return latest.BooleanSchema(**common)
         if isinstance(kind, inspect.IntType | inspect.FloatType):
@@ -115,7 +137,7 @@ class _Field:
         texts, titles = self._choices(kind, hint)
         if titles is None:
             return latest.UntitledSingleSelectEnumSchema(enum=texts, **common)
-        return latest.TitledSingleSelectEnumSchema(one_of=_options(texts, titles), **common)
+        return latest.TitledSingleSelectEnumSchema(one_of=options(texts, titles), **common)
 
     def _multi_select(self, kind: Any, hint: Any, common: dict[str, Any]) -> Any:
         texts, titles = self._choices(_unwrap(kind.item_type)[0], hint)
@@ -123,18 +145,18 @@ class _Field:
         if titles is None:
             items = latest.UntitledEnumItems(enum=texts)
             return latest.UntitledMultiSelectEnumSchema(items=items, **common)
-        options = latest.TitledEnumItems(any_of=_options(texts, titles))
-        return latest.TitledMultiSelectEnumSchema(items=options, **common)
+        titled = latest.TitledEnumItems(any_of=options(texts, titles))
+        return latest.TitledMultiSelectEnumSchema(items=titled, **common)
 
     def _choices(self, kind: inspect.Type, hint: Any) -> tuple[list[str], list[str] | None]:
         """Return the values to choose from, and their titles; None if they have no titles."""
         if isinstance(kind, inspect.EnumType):
             members = list(kind.cls)
             values = [member.value for member in members]
-            titles = [_title(member) for member in members]
+            titles = [title_of(member) for member in members]
         elif isinstance(kind, inspect.LiteralType):
             # From the hint, because msgspec sorts the values of a Literal.
-            values, titles = [one for one in _literals(hint) if one is not None], None
+            values, titles = [one for one in literals_in(hint) if one is not None], None
         else:
             raise self._error(f"a field of a form is {_ALLOWED}")
         if not all(isinstance(value, str) for value in values):
@@ -154,32 +176,31 @@ class _Field:
 
 
 class Form(Generic[T]):
-    """Elicitation form made from a dataclass, Struct or TypedDict.
+    """Elicitation form of a dataclass, attrs class, Struct, TypedDict or pydantic model.
 
     Attributes:
         schema: The `requestedSchema` that is sent to clients.
 
     Args:
-        kind: The type. Each field is a str, int, float, bool, datetime, date, a Literal or an Enum
-            of texts, or a list of one of these two.
+        kind: The type. Each field is a str, int, float, bool, datetime, date, another type that is
+            text in JSON (a path, a time, a UUID), a Literal or an Enum of texts, or a list of one
+            of these two.
 
     Raises:
         UsageError: No form can be made of the type; the message names the field and the reason.
     """
 
     def __init__(self, kind: type[T]) -> None:
-        name = getattr(kind, "__name__", repr(kind))
-        try:
-            info = inspect.type_info(kind)
-        except (TypeError, NameError) as error:
-            raise UsageError(f"{name}: this is no form: {error}") from None
-        if not isinstance(info, _FORM_TYPES) or getattr(info, "array_like", False):
-            raise UsageError(f"{name}: a form is a dataclass, a Struct or a TypedDict")
-        if getattr(info, "tag", None) is not None:
-            raise UsageError(f"{name}: a form has no tag: there is nothing to tell apart")
-        hints = type_hints(kind, include_extras=True)
         self._kind = kind
-        self._fields = [_Field(name, field, hints.get(field.name)) for field in info.fields]
+        self._fields: Sequence[_Field | ModelField]
+        self._is_model = _is_model(kind)
+        if self._is_model:
+            # Loaded with the first form that is of pydantic.
+            from mcp_gen.server.input_requests.model_forms import fields_of_model
+
+            self._fields = fields_of_model(kind)
+        else:
+            self._fields = _fields_of(kind)
         self.schema = latest.ElicitationSchema(
             properties={field.name: field.schema for field in self._fields},
             required=[field.name for field in self._fields if field.required] or None,
@@ -200,7 +221,7 @@ class Form(Generic[T]):
             elif field.fill_null:
                 answers[field.name] = None
         try:
-            made = msgspec.convert(answers, self._kind)
+            made = self._read(answers)
         except msgspec.ValidationError as error:
             raise InvalidResult(str(error)) from None
         for field in self._fields:
@@ -208,6 +229,43 @@ class Form(Generic[T]):
             if problem:
                 raise InvalidResult(problem)
         return made
+
+    def _read(self, answers: Mapping[str, Any]) -> T:
+        made: T
+        if self._is_model:
+            # Loaded with the first form that is of pydantic.
+            from mcp_gen.server.input_requests.model_forms import read_model
+
+            made = read_model(self._kind, answers)
+        else:
+            made = convert(answers, self._kind)
+        return made
+
+
+def _fields_of(kind: type[Any]) -> list[_Field]:
+    """Return the fields of a form of a class that msgspec reads; see `Form`."""
+    name = getattr(kind, "__name__", repr(kind))
+    try:
+        info = inspect.type_info(kind)
+    except (TypeError, NameError) as error:
+        raise UsageError(f"{name}: this is no form: {error}") from None
+    if not isinstance(info, _FORM_TYPES) or getattr(info, "array_like", False):
+        raise UsageError(
+            f"{name}: a form is a dataclass, an attrs class, a Struct, a TypedDict or a pydantic "
+            "model"
+        )
+    if getattr(info, "tag", None) is not None:
+        raise UsageError(f"{name}: a form has no tag: there is nothing to tell apart")
+    hints = type_hints(kind, include_extras=True)
+    return [_Field(name, field, hints.get(field.name)) for field in info.fields]
+
+
+def _is_model(kind: object) -> bool:
+    return isinstance(kind, type) and is_model_type(cast("type[Any]", kind))
+
+
+def _is_path(kind: inspect.Type) -> bool:
+    return isinstance(kind, inspect.CustomType) and is_path_type(kind.cls)
 
 
 def elicitation_form(kind: type[T]) -> Form[T]:
@@ -247,26 +305,3 @@ def _unwrap(kind: inspect.Type) -> tuple[inspect.Type, dict[str, Any], bool]:
         if isinstance(kind, inspect.LiteralType):
             nullable = nullable or None in kind.values
         return kind, notes, nullable
-
-
-def _literals(hint: Any) -> list[Any]:
-    """Return the values of the Literals in a hint, in source order."""
-    origin, inner = get_origin(hint), get_args(hint)
-    if origin is Literal:
-        return list(inner)
-    if origin is Annotated:
-        return _literals(inner[0])
-    if origin in (Union, UnionType, list, set, frozenset, tuple):
-        return [value for arm in inner for value in _literals(arm)]
-    return []
-
-
-def _title(member: Enum) -> str:
-    return member.name.replace("_", " ").capitalize()
-
-
-def _options(texts: Sequence[str], titles: Sequence[str]) -> list[latest.EnumOption]:
-    return [
-        latest.EnumOption(const=text, title=title)
-        for text, title in zip(texts, titles, strict=True)
-    ]

@@ -12,7 +12,7 @@ from weakref import WeakKeyDictionary
 from mcp_gen.server.listing.cursors import position_of
 from mcp_gen.server.listing.listing import encode_page
 from mcp_gen.server.listing.registry import next_number
-from mcp_gen.server.mounting.kinds import RESOURCES, FeatureKind
+from mcp_gen.server.mounting.kinds import RESOURCES, TOOLS, FeatureKind
 from mcp_gen.server.mounting.mount import ListItem
 
 if TYPE_CHECKING:
@@ -89,10 +89,17 @@ async def items_of(server: Mounting, ctx: Context, kind: FeatureKind) -> list[Li
     for mount, items in zip(mounts, mounted_items, strict=True):
         for item in items:
             if found.setdefault(item.name, item) is not item:
-                mount.warn(item.name, "is there already: the one that came first is used")
+                if not _is_hidden_on_purpose(server, kind, item.name):
+                    mount.warn(item.name, "is there already: the one that came first is used")
             elif not _passes_filters(server, ctx, kind, item):
                 del found[item.name]
     return sorted(found.values(), key=_number)
+
+
+def _is_hidden_on_purpose(server: Mounting, kind: FeatureKind, name: str) -> bool:
+    """Return True for a mounted tool that `transform_tool` replaced."""
+    own = server.tools.get(name) if kind is TOOLS else None
+    return own is not None and own.hides_mounted
 
 
 def names_of(server: Mounting, kind: FeatureKind) -> Iterator[str]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import logging
-from collections.abc import Awaitable, Iterable
+from collections.abc import Awaitable, Callable, Iterable
 from functools import partial
 from threading import Lock
 from typing import TYPE_CHECKING, Any, Protocol, TypeAlias, TypeVar
@@ -87,6 +87,8 @@ class Notifier:
         self._sending: dict[Channel, set[asyncio.Task[None]]] = {}
         self.outer_servers: WeakSet[OuterServer] = WeakSet()
         """Servers in which this one is mounted; their clients are notified too."""
+        self.on_change: list[Callable[[ChangeTopic], None]] = []
+        """Functions called with each change at once, on the thread that publishes it."""
         kernel.on_connection_end.append(self._on_connection_end)
 
     @property
@@ -158,6 +160,8 @@ class Notifier:
         """Publish a change, for one session or for all; from any thread."""
         for mount in list(self.outer_servers):
             mount.on_change(topic, session)
+        for call in self.on_change:
+            call(topic)
         loops = self._kernel.loops
         if not loops:
             return

@@ -15,7 +15,6 @@ from msgspec.structs import replace
 
 import mcp_wire
 from mcp_gen.core.errors import InvalidParams, McpError, ProtocolError, ToolError, UsageError
-from mcp_gen.core.typed_data import data_from_text, typed_data
 from mcp_gen.server.content.results import at_newest, to_json
 from mcp_gen.server.context.context import (
     Context,
@@ -30,6 +29,7 @@ from mcp_gen.server.context.context import (
 from mcp_gen.server.input_requests.run import run_with_rounds
 from mcp_gen.server.own_calls.inner_rounds import InnerRounds
 from mcp_gen.session.messages.current import within
+from mcp_gen.values.tool_results import value_of_content, value_of_data
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable
@@ -51,7 +51,7 @@ async def call_tool(ctx: Context, name: str, arguments: Any, returns: Any) -> An
     if data is not UNSET and data is not None:
         # Parts of it may be encoded already.
         result = replace(result, structured_content=msgspec.json.decode(to_json(data)))
-    return result if returns is None else _as_type(name, result, returns)
+    return result if returns is UNSET else _as_type(name, result, returns)
 
 
 async def read_resource(ctx: Context, uri: str) -> latest.ReadResourceResult:
@@ -148,11 +148,11 @@ def _as_type(name: str, result: latest.CallToolResult, returns: Any) -> Any:
         ToolError: The tool failed.
         InvalidResult: There is no data, or it does not fit the type.
     """
-    texts = (getattr(block, "text", None) for block in result.content)
-    text = "\n".join(one for one in texts if one is not None)
+    found = (getattr(block, "text", None) for block in result.content)
+    texts = [one for one in found if one is not None]
     if result.is_error:
-        raise ToolError(text or f"{name}: the tool failed and does not say how")
+        raise ToolError("\n".join(texts) or f"{name}: the tool failed and does not say how")
     data: Any = result.structured_content
     if data is UNSET or data is None:
-        return data_from_text(name, text, returns)
-    return typed_data(name, data, returns)
+        return value_of_content(name, texts, returns, is_empty=not result.content)
+    return value_of_data(name, data, returns)

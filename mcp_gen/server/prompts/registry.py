@@ -12,7 +12,7 @@ from mcp_gen.core.errors import InvalidParams, UsageError
 from mcp_gen.server.context.blocking import call_in_thread
 from mcp_gen.server.context.context import runtime_of
 from mcp_gen.server.functions.signature import Signature
-from mcp_gen.server.functions.text_arguments import TextReader, missing_arguments
+from mcp_gen.server.functions.text_arguments import TextReader, check_known, missing_arguments
 from mcp_gen.server.functions.text_types import choices
 from mcp_gen.server.listing.icons import check_icons
 from mcp_gen.server.listing.listing import Listing
@@ -22,6 +22,7 @@ from mcp_wire import latest
 
 if TYPE_CHECKING:
     from mcp_gen.server.context.context import Context
+    from mcp_gen.server.context.options import UnknownArguments
     from mcp_gen.server.functions.text_types import Choices
     from mcp_gen.server.listing.cache_hints import Hints
     from mcp_gen.server.listing.tags import Visibility
@@ -49,6 +50,10 @@ class _RegisteredPrompt(Protocol):
         """Return the description that clients see."""
         ...
 
+    def use_defaults(self, *, unknown_arguments: UnknownArguments) -> None:
+        """Take the defaults of the server that the prompt is added to."""
+        ...
+
     async def fill_in(self, ctx: Context, arguments: dict[str, str]) -> Any:
         """Call the prompt's function and return its return value.
 
@@ -64,21 +69,34 @@ class FunctionPrompt:
     Args:
         function: The function; its parameters are the arguments of the prompt.
         name: Name of the prompt; None: the function's.
+        unknown_arguments: `refuse` or `ignore` arguments without a parameter; None: the default of
+            the server.
         **described: Other fields of the description.
 
     Raises:
         UsageError: A parameter has no type, or one that cannot be decoded from text.
     """
 
-    def __init__(self, function: Callable[..., Any], name: str | None, **described: Any) -> None:
+    def __init__(
+        self,
+        function: Callable[..., Any],
+        name: str | None,
+        unknown_arguments: UnknownArguments | None = None,
+        **described: Any,
+    ) -> None:
         self._function = function
-        self._signature = Signature(function)
+        self._signature = Signature(function, keywords=True)
+        self._unknown_arguments = unknown_arguments
         self.name = self._signature.name if name is None else name
         check_plain(described.get("meta"), f"prompt {self.name}", "$._meta")
         check_icons(f"prompt {self.name}", described.get("icons"))
         self.tags = check_tags(described.pop("tags", None), f"prompt {self.name}: tags")
         self._described = described
         self._reader = TextReader(self._signature)
+
+    def use_defaults(self, *, unknown_arguments: UnknownArguments) -> None:
+        """Take the defaults of a server."""
+        self._signature.refuses_unknown = (self._unknown_arguments or unknown_arguments) == "refuse"
 
     def describe(self) -> latest.Prompt:
         """Return the description that clients see."""
@@ -121,9 +139,17 @@ class HandledPrompt:
     Args:
         prompt: The description.
         handler: Receives the context and the declared arguments.
+        unknown_arguments: `refuse` or `ignore` arguments that are not declared; None: the default
+            of the server.
     """
 
-    def __init__(self, prompt: latest.Prompt, handler: PromptHandler) -> None:
+    def __init__(
+        self,
+        prompt: latest.Prompt,
+        handler: PromptHandler,
+        unknown_arguments: UnknownArguments | None = None,
+    ) -> None:
+        self._unknown_arguments = unknown_arguments
         check_plain(prompt.meta, f"prompt {prompt.name}", "$._meta")
         check_icons(f"prompt {prompt.name}", prompt.icons)
         self.name = prompt.name
@@ -132,6 +158,10 @@ class HandledPrompt:
         self._is_async = inspect.iscoroutinefunction(handler)
         self._names = [one.name for one in prompt.arguments or ()]
         self._required = [one.name for one in prompt.arguments or () if one.required]
+
+    def use_defaults(self, *, unknown_arguments: UnknownArguments) -> None:
+        """Take the defaults of a server."""
+        self._unknown_arguments = self._unknown_arguments or unknown_arguments
 
     def describe(self) -> latest.Prompt:
         """Return the description that clients see."""
@@ -146,8 +176,10 @@ class HandledPrompt:
         """Call the handler with the declared arguments.
 
         Raises:
-            InvalidParams: A required argument is missing.
+            InvalidParams: A required argument is missing, or one is not declared.
         """
+        if self._unknown_arguments != "ignore":
+            check_known(self.name, arguments, self._names)
         missing = [name for name in self._required if name not in arguments]
         if missing:
             raise missing_arguments(self.name, missing)
@@ -180,6 +212,8 @@ class PromptRegistry:
         )
         self.completable: Callable[[Choices], None] | None = None
         """Called with the possible values of the arguments of each new prompt."""
+        self.unknown_arguments: UnknownArguments = "refuse"
+        """Default of the prompts: what is done with arguments that they do not have."""
 
     def __len__(self) -> int:
         return len(self.listing.items)
@@ -195,6 +229,7 @@ class PromptRegistry:
         """
         if not prompt.name:
             raise UsageError("a prompt needs a name that is not empty")
+        prompt.use_defaults(unknown_arguments=self.unknown_arguments)
         self.listing.items.add(prompt.name, prompt)
         if self.completable is not None:
             self.completable(prompt.choices)

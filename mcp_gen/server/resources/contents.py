@@ -8,16 +8,14 @@ from functools import cache
 from types import NoneType, UnionType
 from typing import Annotated, Any, Union, cast, get_args, get_origin
 
-import msgspec
-from msgspec import Raw, Struct
+from msgspec import Struct
 from msgspec.structs import replace
 
 import mcp_wire
-from mcp_gen.core.checks.finite import check_finite
 from mcp_gen.core.errors import ResourceNotFound
 from mcp_gen.core.projection.project import restate
-from mcp_gen.server.content.results import is_alternative_result
-from mcp_wire import UnknownContent, Wire, latest
+from mcp_gen.server.content.results import finite_json, is_alternative_result
+from mcp_wire import Wire, latest
 
 __all__ = ["BINARY", "TEXT", "Contents", "mime_type_of", "read_result"]
 
@@ -138,8 +136,7 @@ def _part(value: Any, types: _WireTypes, uri: str, mime_type: str | None) -> Any
     if isinstance(value, _BYTES):
         blob = b64encode(cast("bytes", value)).decode()
         return types.blob(uri=uri, blob=blob, mime_type=mime_type or BINARY)
-    json = _to_json(value)
-    check_finite(value, json, "the contents")
+    json = finite_json(value, "the contents")
     return types.text(uri=uri, text=json.decode(), mime_type=mime_type or JSON)
 
 
@@ -164,16 +161,3 @@ def mime_type_of(returns: Any) -> str | None:
 def _has_own_mime_type(kind: Any) -> bool:
     """Return True if values of the type carry their own media types."""
     return isinstance(kind, type) and issubclass(kind, Wire | Contents)
-
-
-def _serializable(value: Any) -> Any:
-    """Return a serializable form of what msgspec cannot encode: pydantic models, unknown blocks."""
-    if isinstance(value, UnknownContent):
-        return Raw(value.raw)
-    dump = getattr(value, "model_dump", None)
-    if dump is not None:
-        return dump(mode="json", by_alias=True)
-    raise TypeError(f"a resource's function returned {type(value).__name__}, which is no JSON")
-
-
-_to_json = msgspec.json.Encoder(enc_hook=_serializable).encode

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import asyncio
+import errno
 import gc
 import logging
+import os
+import socket
 from collections.abc import Awaitable, Callable, Collection, Coroutine, Generator
 from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Any, TypeAlias, cast
 
 from msgspec import Struct
 
-from mcp_gen.core.errors import LifespanError, UsageError
+from mcp_gen.core.errors import UsageError
 from mcp_gen.server.serving.header_params import HeaderParamLookup
 from mcp_gen.server.serving.signals import EndingSignals
 from mcp_gen.server.serving.workers import warn_of_workers
@@ -29,7 +33,7 @@ if TYPE_CHECKING:
     from mcp_gen.session.http_server.exchange import SessionServers
     from mcp_gen.transports.http_server.app import Scope
 
-__all__ = ["HttpOptions", "asgi_app", "run_http", "url_at"]
+__all__ = ["HttpOptions", "asgi_app", "bound_sockets", "run_http", "serve_http", "url_at"]
 
 Serve: TypeAlias = "Callable[[Duplex], Coroutine[Any, Any, None]]"
 
@@ -101,7 +105,7 @@ def asgi_app(
         header_params=HeaderParamLookup(server),
         servers=servers,
     )
-    return AsgiApp(
+    app = AsgiApp(
         exchange,
         path,
         json_only=options.json_only,
@@ -117,6 +121,8 @@ def asgi_app(
         start=_startup_of(server, options),
         stop=_shutdown_of(server),
     )
+    app.kernel = server.kernel
+    return app
 
 
 def _startup_of(server: Servable, options: HttpOptions) -> Callable[[], Awaitable[None]]:
@@ -153,6 +159,48 @@ def _log_url(url: str) -> None:
     _log.info("listening at %s", url)
 
 
+def bound_sockets(host: str, port: int) -> list[socket.socket]:
+    """Return sockets at every address of a host, as asyncio binds them.
+
+    Args:
+        host: Address or name to listen on.
+        port: Port to listen on; 0 takes a free one, the same at every address.
+
+    Raises:
+        UsageError: another program listens at the port, or the host is none of this machine.
+    """
+    bound: list[socket.socket] = []
+    try:
+        for family, kind, proto, _, address in dict.fromkeys(
+            socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
+        ):
+            bound.append(one := socket.socket(family, kind, proto))
+            if os.name == "posix":
+                one.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, True)
+            if family == socket.AF_INET6:
+                one.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, True)
+            taken = bound[0].getsockname()[1]
+            one.bind((address[0], taken or port, *address[2:]))
+            one.setblocking(False)
+    except OSError as error:
+        for one in bound:
+            one.close()
+        raise UsageError(_why_unbound(host, port, error)) from error
+    return bound
+
+
+def _why_unbound(host: str, port: int, error: OSError) -> str:
+    if error.errno == errno.EADDRINUSE:
+        return (
+            f"port {port} of {host} is in use; end the program that listens there, or take another "
+            "port: 0 takes any that is free"
+        )
+    if error.errno in (errno.EACCES, errno.EPERM):
+        return f"port {port} of {host}: {error.strerror}; take a port above 1023"
+    why = error.strerror or str(error)
+    return f"cannot listen at {host}: {why}; 127.0.0.1 is this machine alone, 0.0.0.0 every address"
+
+
 def run_http(
     app: AsgiApp,
     host: str,
@@ -171,8 +219,55 @@ def run_http(
         listening: Called with the URL of the app as soon as clients can connect.
 
     Raises:
-        LifespanError: the lifespan failed at its end.
+        LifespanError: the lifespan of the server did not start, or failed at its end.
+        UsageError: the port is in use.
     """
+    endpoint = _endpoint(app, host, port, limits, listening)
+    # Around the event loop: asyncio would take SIGINT for itself.
+    with suppress(KeyboardInterrupt), EndingSignals(endpoint.stop):
+        endpoint.run()
+
+
+async def serve_http(
+    app: AsgiApp,
+    host: str,
+    port: int,
+    *,
+    limits: ConnectionLimits = ConnectionLimits(),  # noqa: B008  # it is frozen
+    listening: Callable[[str], None] = _log_url,
+) -> None:
+    """Serve an app in this event loop until it is cancelled or the process is told to stop.
+
+    Args:
+        app: App to serve.
+        host: Address to listen on.
+        port: Port to listen on; 0 takes a free one.
+        limits: Limits on the connections.
+        listening: Called with the URL of the app as soon as clients can connect.
+
+    Raises:
+        LifespanError: the lifespan of the server did not start, or failed at its end.
+        UsageError: the port is in use.
+    """
+    endpoint = _endpoint(app, host, port, limits, listening)
+    with EndingSignals(endpoint.stop):
+        serving = asyncio.get_running_loop().create_task(endpoint.serve())
+        try:
+            # Shielded: requests in progress get a moment to finish when this is cancelled, too.
+            await asyncio.shield(serving)
+        except asyncio.CancelledError:
+            endpoint.stop()
+            await serving
+            raise
+
+
+def _endpoint(
+    app: AsgiApp,
+    host: str,
+    port: int,
+    limits: ConnectionLimits,
+    listening: Callable[[str], None],
+) -> Any:
     # Loaded when serving over HTTP.
     import uvicorn
 
@@ -180,14 +275,23 @@ def run_http(
     from mcp_gen.transports.http_server.uvicorn_protocol import limited_protocol
 
     class Endpoint(uvicorn.Server):
+        async def serve(self, sockets: Any = None) -> None:
+            bound = bound_sockets(host, port)
+            try:
+                await app.start()
+                try:
+                    await super().serve(bound)
+                finally:
+                    await app.aclose()
+            finally:
+                for one in bound:
+                    one.close()
+
         async def startup(self, sockets: Any = None) -> None:
             await super().startup(sockets)
-            if self.should_exit:
-                return  # the lifespan did not start
             # Objects of the start-up live as long as the process: keep them out of collections.
             gc.freeze()
-            taken = self.servers[0].sockets[0].getsockname()[1]
-            listening(url_at(host, taken, app.path))
+            listening(url_at(host, sockets[0].getsockname()[1], app.path))
 
         @contextmanager
         def capture_signals(self) -> Generator[None]:
@@ -208,16 +312,12 @@ def run_http(
         port=port,
         log_level="warning",
         access_log=False,
+        # Its errors are raised here, where uvicorn would log them and exit.
+        lifespan="off",
         http=limited_protocol(limits),
         h11_max_incomplete_event_size=limits.max_header_bytes,
         # uvicorn's annotations say int, and it hands the numbers to asyncio as they are.
         timeout_keep_alive=cast("int", limits.idle_timeout_s),
         timeout_graceful_shutdown=cast("int", GRACE_S),
     )
-    endpoint = Endpoint(config)
-    # Around the event loop: asyncio would take SIGINT for itself.
-    with suppress(KeyboardInterrupt), EndingSignals(endpoint.stop):
-        endpoint.run()
-    # Without a lifespan that has begun there is none that could fail at its end.
-    if getattr(getattr(endpoint, "lifespan", None), "shutdown_failed", False):
-        raise LifespanError("the lifespan failed at its end; the log says why")
+    return Endpoint(config)

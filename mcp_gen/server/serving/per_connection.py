@@ -4,10 +4,14 @@ from __future__ import annotations
 
 from collections.abc import AsyncGenerator, Callable
 from contextlib import asynccontextmanager
+from functools import partial
 from typing import TYPE_CHECKING, Any, Generic, Literal, TypeVar
 
+from mcp_gen.core.code_loading import stop_import
 from mcp_gen.core.errors import UsageError
+from mcp_gen.server.serving.process import Serving, run_process, serve_process
 from mcp_gen.server.serving.sockets import SocketServer
+from mcp_gen.session.messages.middleware import validate_middleware
 
 if TYPE_CHECKING:
     import asyncio
@@ -19,6 +23,7 @@ if TYPE_CHECKING:
     from mcp_gen.server.serving.servable import Servable
     from mcp_gen.session.duplex.server import ServerConnection
     from mcp_gen.session.kernel.kernel import Kernel
+    from mcp_gen.session.messages.middleware import Middleware
     from mcp_gen.transports.http_server.app import AsgiApp
     from mcp_gen.transports.http_server.connection_limits import ConnectionLimits
 
@@ -42,6 +47,7 @@ class PerConnection(Generic[S]):
         self._factory = factory
         self._kind = kind
         self._runner_of = runner_of
+        self._middleware: list[Middleware] = []
         self._sockets = SocketServer(self.connect)
 
     def make(self) -> S:
@@ -56,7 +62,23 @@ class PerConnection(Generic[S]):
                 f"Server.per_connection: expected a Server, and the factory gave {made!r}"
             )
         server: S = made
+        self._prepare(server)
         return server
+
+    def _prepare(self, server: Any) -> None:
+        for one in self._middleware:
+            server.add_middleware(one)
+
+    def add_middleware(self, middleware: Middleware) -> None:
+        """Add a middleware around every message from clients, to every server made from now on.
+
+        Args:
+            middleware: See `Server.middleware`.
+
+        Raises:
+            UsageError: the function is not async, or takes other arguments.
+        """
+        self._middleware.append(validate_middleware(middleware))
 
     def make_runner(self) -> Servable:
         """Return the runner of the server of a new connection.
@@ -73,6 +95,7 @@ class PerConnection(Generic[S]):
         host: str = "127.0.0.1",
         port: int = 8000,
         connection_limits: ConnectionLimits | None = None,
+        announce: bool = True,
         **options: Any,
     ) -> None:
         """Serve in this process until the client disconnects; see `Server.run`.
@@ -82,20 +105,48 @@ class PerConnection(Generic[S]):
             host: Address to listen on, for HTTP.
             port: Port to listen on, for HTTP.
             connection_limits: Limits on headers and connections, for HTTP; None for the defaults.
+            announce: True prints the start line.
             options: Options of `asgi`, for HTTP.
         """
-        if transport == "http":
-            # Loaded when serving over HTTP.
-            from mcp_gen.server.serving.http import run_http
-            from mcp_gen.transports.http_server.connection_limits import ConnectionLimits
+        stop_import(self)
+        run_process(self._serving(transport, host, port, connection_limits, announce, options))
 
-            limits = connection_limits or ConnectionLimits()
-            run_http(self.asgi(**options), host, port, limits=limits)
-        else:
-            # Loaded when serving over stdio.
-            from mcp_gen.server.serving.stdio import run_stdio
+    async def run_async(
+        self,
+        transport: Literal["stdio", "http"] = "stdio",
+        *,
+        host: str = "127.0.0.1",
+        port: int = 8000,
+        connection_limits: ConnectionLimits | None = None,
+        announce: bool = True,
+        **options: Any,
+    ) -> None:
+        """Serve in the running event loop; see `Server.run_async`.
 
-            run_stdio(self.make_runner())
+        Args:
+            transport: `"stdio"` or `"http"`.
+            host: Address to listen on, for HTTP.
+            port: Port to listen on, for HTTP.
+            connection_limits: Limits on headers and connections, for HTTP; None for the defaults.
+            announce: True prints the start line.
+            options: Options of `asgi`, for HTTP.
+        """
+        stop_import(self)
+        await serve_process(
+            self._serving(transport, host, port, connection_limits, announce, options)
+        )
+
+    def _serving(
+        self,
+        transport: Literal["stdio", "http"],
+        host: str,
+        port: int,
+        limits: ConnectionLimits | None,
+        announce: bool,
+        options: dict[str, Any],
+    ) -> Serving:
+        make_app = partial(self.asgi, **options)
+        return Serving(transport, host, port, limits, announce, self.make_runner, make_app)
 
     async def serve(self, transport: Duplex) -> None:
         """Serve one client over a transport until it disconnects; see `Server.serve`."""

@@ -5,9 +5,8 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncGenerator, Awaitable, Callable
 from contextlib import asynccontextmanager
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
-from mcp_gen.core.mistakes.checks import unknown_transport
 from mcp_gen.server.serving.sockets import SocketServer
 from mcp_gen.session.duplex.server import ServerConnection
 
@@ -20,7 +19,6 @@ if TYPE_CHECKING:
     from mcp_gen.session.kernel.kernel import Kernel
     from mcp_gen.session.peer.session import Session
     from mcp_gen.transports.http_server.app import AsgiApp
-    from mcp_gen.transports.http_server.connection_limits import ConnectionLimits
 
 __all__ = ["ServerRunner"]
 
@@ -71,29 +69,6 @@ class ServerRunner:
         """ASGI apps that serve this server."""
 
     # --- transports ---
-
-    def run(
-        self,
-        transport: Literal["stdio", "http"],
-        host: str,
-        port: int,
-        make_app: Callable[[], AsgiApp],
-        limits: ConnectionLimits | None,
-    ) -> None:
-        """Serve this process; see `Server.run`. `make_app` makes the ASGI app for HTTP."""
-        # Imported here, as in `asgi`: a server loads only the transports it is served over.
-        if transport == "stdio":
-            from mcp_gen.server.serving.stdio import run_stdio
-
-            run_stdio(self)
-        elif transport == "http":
-            # Loaded when serving over HTTP.
-            from mcp_gen.server.serving.http import run_http
-            from mcp_gen.transports.http_server.connection_limits import ConnectionLimits
-
-            run_http(make_app(), host, port, limits=limits or ConnectionLimits())
-        else:
-            raise unknown_transport(transport)
 
     async def serve(self, transport: Duplex) -> None:
         """Serve one client over a transport; see `Server.serve`."""

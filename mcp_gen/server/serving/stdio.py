@@ -17,7 +17,7 @@ from mcp_gen.transports.stdio import StdioTransport
 if TYPE_CHECKING:
     from mcp_gen.server.serving.servable import Servable
 
-__all__ = ["run_stdio"]
+__all__ = ["run_stdio", "serve_stdio"]
 
 _log = logging.getLogger("mcp_gen.server")
 
@@ -27,7 +27,7 @@ THREADS_WAIT_S = 5.0
 
 def run_stdio(server: Servable) -> None:
     """Serve stdin and stdout until the client disconnects or a signal tells the process to end."""
-    process = _Process(server)
+    process = _Process(server, owns_process=True)
     with contextlib.suppress(KeyboardInterrupt), process.signals:
         try:
             asyncio.run(process.serve())
@@ -38,9 +38,30 @@ def run_stdio(server: Servable) -> None:
             process.finish()
 
 
+async def serve_stdio(server: Servable) -> None:
+    """Serve stdin and stdout in this event loop, as `run_stdio` does in one of its own."""
+    serving = _Process(server, owns_process=False)
+    task = asyncio.current_task()
+    with serving.signals:
+        try:
+            await serving.serve()
+        except asyncio.CancelledError:
+            if not serving.stopped or task is None:
+                raise
+            task.uncancel()
+
+
 class _Process:
-    def __init__(self, server: Servable) -> None:
+    """Stdin and stdout being served.
+
+    Args:
+        server: The server.
+        owns_process: True if the process ends with it, whatever its threads do.
+    """
+
+    def __init__(self, server: Servable, *, owns_process: bool) -> None:
         self._server = server
+        self._owns_process = owns_process
         self._loop: asyncio.AbstractEventLoop | None = None
         self._task: asyncio.Task[Any] | None = None
         self._exit_timer: threading.Timer | None = None
@@ -62,8 +83,9 @@ class _Process:
         finally:
             # From here on a signal ends the process at once: it no longer shuts down in order.
             self._loop = self._task = None
-            self.signals.give_up_order()
-            self._wait_for_threads()
+            if self._owns_process:
+                self.signals.give_up_order()
+                self._wait_for_threads()
 
     def _on_signal(self) -> None:
         self.stopped = True

@@ -12,13 +12,14 @@ from msgspec import Raw
 from mcp_gen.core.checks.finite import check_plain
 from mcp_gen.core.errors import UsageError
 from mcp_gen.core.mistakes.checks import check_type
+from mcp_gen.server.context.options import UnknownArguments, check_unknown_arguments
 from mcp_gen.server.functions.docstrings import parse_docstring
-from mcp_gen.server.functions.json_types import JsonTypeReader
 from mcp_gen.server.functions.signature import Signature
 from mcp_gen.server.listing.icons import check_icons
 from mcp_gen.server.tools.output import output_for_schema, output_for_type
 from mcp_gen.server.tools.return_annotations import is_structured
 from mcp_gen.server.tools.tool import ServerTool, TaskSupport, plain_arguments
+from mcp_gen.values.json_types import JsonTypeReader
 from mcp_wire import Wire, latest
 
 if TYPE_CHECKING:
@@ -47,6 +48,8 @@ class FunctionTool(ServerTool):
         run_in_thread: Run a function that is not async in a thread. None: the server's default.
         task: Task support; None: the tool never runs as a task.
         immediate_message: First status message of a task.
+        unknown_arguments: `refuse` arguments that the function does not have, or `ignore` them;
+            None: the default of the server. With `input_schema` that schema decides.
 
     Raises:
         UsageError: The name, a schema, an icon, the signature or a combination of options is not
@@ -69,8 +72,9 @@ class FunctionTool(ServerTool):
         run_in_thread: bool | None = None,
         task: TaskSupport | None = None,
         immediate_message: str | None = None,
+        unknown_arguments: UnknownArguments | None = None,
     ) -> None:
-        self.signature = Signature(function)
+        self.signature = Signature(function, keywords=True)
         name = self.signature.name if name is None else name
         super().__init__(
             name,
@@ -79,6 +83,15 @@ class FunctionTool(ServerTool):
             task=task,
             immediate_message=immediate_message,
         )
+        check_unknown_arguments(f"tool {name}", unknown_arguments)
+        if unknown_arguments is not None and input_schema is not None:
+            raise UsageError(
+                f"tool {name}: unknown_arguments=: input_schema= says which arguments there are: "
+                "write `additionalProperties` into it"
+            )
+        # A server may say otherwise until a call or a list needs the schema.
+        self._has_default = unknown_arguments is None and input_schema is None
+        self.signature.refuses_unknown = input_schema is None and unknown_arguments != "ignore"
         check_icons(f"tool {name}", icons)
         check_type(f"tool {name}: meta", meta, dict, 'meta={"example.com/key": 1}')
         check_plain(meta, f"tool {name}", "$._meta")
@@ -113,6 +126,12 @@ class FunctionTool(ServerTool):
         self._calls_directly = (
             self.signature.is_async and self.signature.plan is None and timeout_s is None
         )
+
+    def use_defaults(self, *, unknown_arguments: UnknownArguments) -> None:
+        """Take the defaults of a server; see `ServerTool.use_defaults`."""
+        if self._has_default:
+            self._has_default = False
+            self.signature.refuses_unknown = unknown_arguments == "refuse"
 
     @property
     def by_annotations(self) -> bool:

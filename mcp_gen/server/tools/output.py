@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from functools import cached_property
 from types import NoneType
@@ -24,12 +25,14 @@ from mcp_gen.server.content.results import (
     is_block,
     is_result,
     to_json,
+    unserializable,
     with_data_text,
 )
-from mcp_gen.server.functions import pydantic_types
-from mcp_gen.server.functions.json_schema import json_schema, schema_of_adapter
-from mcp_gen.server.functions.json_types import JsonTypeReader, bare
 from mcp_gen.server.tools.return_annotations import accepted_classes
+from mcp_gen.values import pydantic_types
+from mcp_gen.values.custom_types import decoder
+from mcp_gen.values.json_schema import json_schema, schema_of_adapter
+from mcp_gen.values.json_types import JsonTypeReader, bare
 from mcp_wire import UNSET, latest
 
 if TYPE_CHECKING:
@@ -44,6 +47,7 @@ __all__ = ["Encode", "Output", "output_for_schema", "output_for_type"]
 Encode: TypeAlias = Callable[[Any], Any]
 """Makes the `CallToolResult` of a call from the return value of the tool."""
 
+_PATH = re.compile(r" - at `\$[^`]*`$")
 _NUMBERS = frozenset({bool, float, int})
 _PLAIN = frozenset({bool, dict, float, int, list, str, NoneType})
 """Classes of most return values. They are never wire types."""
@@ -105,7 +109,11 @@ class Output:
             if any(map(is_block, values)):
                 check_blocks(values)
                 return latest.CallToolResult(content=list(map(as_block, values)))
-            return result_type(content=[text_type(text=as_text(one)) for one in values])
+            try:
+                return result_type(content=[text_type(text=as_text(one)) for one in values])
+            except UsageError:
+                finite_json(value)  # raises with the path from the root
+                raise
 
         return encode
 
@@ -152,8 +160,15 @@ class _DataOutput(Output):
                     check_blocks(content)
             try:
                 json = to_json(value) if value.__class__ in unchecked else self._json(value)
-            except (msgspec.ValidationError, ValueError) as error:
-                raise self._schema_mismatch() from error
+            except msgspec.ValidationError as error:
+                raise self._schema_mismatch(error) from error
+            except UsageError:
+                raise
+            except Exception as error:
+                cause = unserializable(value, error, self._named)
+                if cause is error and isinstance(error, ValueError):
+                    raise self._schema_mismatch() from error
+                raise cause from error
             if content is None:
                 blocks = [text_type(text=value if isinstance(value, str) else json.decode())]
             else:
@@ -187,9 +202,16 @@ class _DataOutput(Output):
         if getattr(result, "structured_content", None) in (None, UNSET):
             raise self._schema_mismatch() from ValueError("it has no structured content")
 
-    def _schema_mismatch(self) -> UsageError:
-        # The value appears only in the log: it may hold data that no peer should see.
-        return UsageError(f"{self._what}: the result is not what the tool's output schema says")
+    @property
+    def _named(self) -> str:
+        return f"{self._what}: the result"
+
+    def _schema_mismatch(self, error: Exception | None = None) -> UsageError:
+        # The value appears only in the log: it may hold data that no peer should see. Paths of
+        # msgspec name the fields of the schema, and no keys that are data.
+        at = _PATH.search(str(error)) if error.__class__ is msgspec.ValidationError else None
+        where = at[0] if at else ""
+        return UsageError(f"{self._named} is not what the tool's output schema says{where}")
 
 
 class _HintOutput(_DataOutput):
@@ -212,14 +234,14 @@ class _HintOutput(_DataOutput):
         return self._schema
 
     @cached_property
-    def _decoder(self) -> msgspec.json.Decoder[Any]:
-        return msgspec.json.Decoder(self._hint)
+    def _decode(self) -> Callable[[bytes | Raw], Any]:
+        return decoder(self._hint, hooked=True)
 
     def _json(self, value: Any) -> bytes:
         json = self._to_json(value)
         if self._accepted is not None and value.__class__ not in self._accepted:
             # Of values of another class; type checkers cover the rest.
-            self._decoder.decode(json)
+            self._decode(json)
         if self._extra is not None:
             self._extra.check(msgspec.json.decode(json))
         return json
@@ -297,7 +319,7 @@ def output_for_type(what: str, hint: Any, reader: JsonTypeReader) -> Output:
     """
     if hint is None:
         return Output()
-    made = _PydanticOutput if JsonTypeReader.PYDANTIC in reader else _HintOutput
+    made = _PydanticOutput if reader.by_pydantic else _HintOutput
     floats, extra = JsonTypeReader.FLOATS in reader, JsonTypeReader.EXTRA in reader
     return made(what, hint, floats=floats, extra=extra)
 

@@ -26,7 +26,7 @@ from mcp_gen.server.content.results import error_result
 from mcp_gen.server.context.context import masks_errors, origin_of
 from mcp_gen.server.context.options import ToolCallOptions, ToolOptions
 from mcp_gen.server.functions.pending_checks import PendingCheck
-from mcp_gen.server.functions.suggestions import suggest
+from mcp_gen.server.functions.suggestions import describe_unknown, suggest
 from mcp_gen.server.listing.listing import Listing
 from mcp_gen.server.listing.tags import check_tags
 from mcp_gen.server.tools.function_tool import FunctionTool
@@ -37,6 +37,7 @@ from mcp_wire import Wire
 
 if TYPE_CHECKING:
     from mcp_gen.server.context.context import Context
+    from mcp_gen.server.context.options import UnknownArguments
     from mcp_gen.server.listing.cache_hints import Hints
     from mcp_gen.server.listing.tags import Visibility
     from mcp_wire import common, latest
@@ -83,6 +84,8 @@ class ToolRegistry:
         """Called with each tool that has UI metadata, before it is added."""
         self.run_in_threads = True
         """Default for tools that are not async: True if they run in threads."""
+        self.unknown_arguments: UnknownArguments = "refuse"
+        """Default for functions: what is done with arguments that they do not have."""
 
     def __len__(self) -> int:
         return len(self.listing.items)
@@ -137,6 +140,7 @@ class ToolRegistry:
         self.listing.items.replace(name, tool.name, tool)
 
     def _prepare(self, tool: ServerTool) -> None:
+        tool.use_defaults(unknown_arguments=self.unknown_arguments)
         if tool.task is not None and self.enable_tasks is not None:
             self.enable_tasks()
         if tool.ui is not None and self.enable_apps is not None:
@@ -271,11 +275,31 @@ def build_tool(
 def _invalid_arguments(
     ctx: Context, tool: ServerTool, given: Any, error: Exception
 ) -> common.CallToolResult:
-    detail = str(error) if "`$" in str(error) else f"{error} - at `$`"
-    message = f"{tool.name}: {detail.replace('`$', '`$.arguments')}"
+    unknown = _unknown_arguments(tool, given)
+    if unknown is not None:
+        message = f"{tool.name}: {unknown}"
+    else:
+        detail = str(error) if "`$" in str(error) else f"{error} - at `$`"
+        message = f"{tool.name}: {detail.replace('`$', '`$.arguments')}"
     # Arguments that are not an object or not UTF-8 are a protocol error at every revision.
     is_not_object = isinstance(given, Raw) and not bytes(given).startswith(b"{")
     is_protocol_error = is_not_object or not isinstance(error, msgspec.ValidationError)
     if is_protocol_error or ctx.profile.bad_arguments == "protocol_error":
         raise InvalidParams(message)
     return error_result(message)
+
+
+def _unknown_arguments(tool: ServerTool, given: Any) -> str | None:
+    """Return the error text for arguments that the tool does not have; None if it has all."""
+    schema: Any = tool.tool.input_schema
+    if given is UNSET or given is None:
+        return None
+    if schema.get("additionalProperties") is not False or "patternProperties" in schema:
+        return None
+    names: dict[str, Any] = given
+    if not isinstance(given, dict):
+        try:
+            names = msgspec.json.decode(given, type=dict[str, Raw])
+        except (msgspec.DecodeError, UnicodeDecodeError):
+            return None
+    return describe_unknown(names, schema.get("properties", {}))

@@ -19,7 +19,7 @@ from typing import (
 from mcp_gen.server.content.blocks import Structured
 from mcp_gen.server.content.results import is_alternative_result
 from mcp_gen.server.functions.function import NO_DEFAULT
-from mcp_gen.server.functions.json_types import bare
+from mcp_gen.values.json_types import bare
 from mcp_wire import UnknownContent, Wire
 
 __all__ = ["accepted_classes", "is_structured"]

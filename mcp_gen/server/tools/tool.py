@@ -16,7 +16,7 @@ from msgspec import Raw
 from mcp_gen.core.errors import ToolError, UsageError
 from mcp_gen.core.mistakes.checks import is_above_zero
 from mcp_gen.core.transport.header_params import marked_params
-from mcp_gen.server.context.options import AnyTool
+from mcp_gen.server.context.options import AnyTool, UnknownArguments
 
 if TYPE_CHECKING:
     from mcp_gen.server.context.context import Context
@@ -79,6 +79,8 @@ class ServerTool(AnyTool):
     """UI metadata: the app that shows the results, and who may call the tool; None without app."""
     is_remote: bool = False
     """True if calls are relayed to another server, with its input requests and results."""
+    hides_mounted: bool = False
+    """True if it takes the place of a mounted tool of its name, as the author asked for."""
 
     def __init__(
         self,
@@ -149,6 +151,13 @@ class ServerTool(AnyTool):
                 marked_params(schema)
             except UsageError as error:
                 raise UsageError(f"tool {self.name}: {error}") from None
+
+    def use_defaults(self, *, unknown_arguments: UnknownArguments) -> None:
+        """Take the defaults of the server that the tool is added to; those of the first one count.
+
+        Args:
+            unknown_arguments: Handling of unknown arguments of a function without the option.
+        """
 
     @abstractmethod
     def _describe(self) -> latest.Tool: ...

@@ -19,6 +19,7 @@ from mcp_gen.server.functions.suggestions import suggest
 from mcp_gen.server.tools.tool import InvalidArguments, ServerTool
 from mcp_gen.server.transforms.argument import Argument
 from mcp_gen.server.transforms.schema import restricts_values, rewrite_schema
+from mcp_gen.values.custom_types import to_plain
 
 __all__ = ["ArgumentMapping"]
 
@@ -126,7 +127,7 @@ class ArgumentMapping:
         items = self._arguments.items()
         defaults = {name: one.default for name, one in items if one.default is not UNSET}
         fixed = {name: one.fixed for name, one in items if one.fixed is not UNSET}
-        plain: Any = msgspec.to_builtins((defaults, fixed), str_keys=True)
+        plain: Any = to_plain((defaults, fixed))
         return plain[0], plain[1]
 
     @cached_property
@@ -180,7 +181,7 @@ class ArgumentMapping:
             name: The tool's name of the argument.
             value: A JSON-serializable value.
         """
-        plain = msgspec.to_builtins(value, str_keys=True)
+        plain = to_plain(value)
         own[name] = Raw(msgspec.json.encode(plain)) if _is_raw(own) else plain
 
     def decoded(self, own: dict[str, Any]) -> Any:

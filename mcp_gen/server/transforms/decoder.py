@@ -12,6 +12,7 @@ from msgspec import UNSET, Raw, Struct
 from mcp_gen.server.tools.function_tool import FunctionTool
 from mcp_gen.server.transforms.argument import Argument
 from mcp_gen.server.transforms.schema import restricts_values
+from mcp_gen.values.custom_types import convert, decoder, to_plain
 
 if TYPE_CHECKING:
     from mcp_gen.server.functions.signature import Parameter, Signature
@@ -36,7 +37,7 @@ def direct_decoder(tool: ServerTool, arguments: Mapping[str, Argument]) -> Argum
         tool: The tool to call.
         arguments: Changes by the tool's argument names.
     """
-    if not isinstance(tool, FunctionTool) or not tool.by_annotations:
+    if not isinstance(tool, FunctionTool) or not tool.by_annotations or tool.signature.keywords:
         return None
     if any(restricts_values(one) or one.make for one in arguments.values()):
         return None
@@ -71,9 +72,13 @@ class _DirectDecoder:
             taken = {*names.values(), *(one.name for one in signature.parameters)}
             names[name] = _unused_name(name, taken)
         self._struct: type[Struct] = msgspec.defstruct(
-            f"{signature.name}_arguments", fields, kw_only=True, rename=names
+            f"{signature.name}_arguments",
+            fields,
+            kw_only=True,
+            rename=names,
+            forbid_unknown_fields=signature.refuses_unknown,
         )
-        self._decode = msgspec.json.Decoder(self._struct).decode
+        self._decode = decoder(self._struct, hooked=signature.is_hooked)
         self.read: ArgumentDecoder = (
             self._decode_with_hidden if self._hidden else self._decode_visible
         )
@@ -88,7 +93,7 @@ class _DirectDecoder:
     def _decode_visible(self, arguments: Raw | dict[str, Any] | None) -> Any:
         if isinstance(arguments, Raw):
             return self._decode(arguments)
-        return msgspec.convert(arguments or {}, self._struct, str_keys=True)
+        return convert(arguments or {}, self._struct)
 
 
 def _unused_name(name: str, taken: set[str]) -> str:
@@ -106,10 +111,10 @@ def _hidden_value_factory(parameter: Parameter, one: Argument) -> Callable[[], A
 
 
 def _value_factory(parameter: Parameter, value: Any) -> Callable[[], Any]:
-    json_value = msgspec.to_builtins(value, str_keys=True)
+    json_value = to_plain(value)
 
     def read() -> Any:
-        return msgspec.convert(json_value, parameter.hint, str_keys=True)
+        return convert(json_value, parameter.hint)
 
     made = read()
     return (lambda: made) if isinstance(made, _SHARED) else read

@@ -8,11 +8,11 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any, cast
 
-import msgspec
 from msgspec import UNSET
 
 from mcp_gen.core.errors import UsageError
 from mcp_gen.server.transforms.argument import Argument
+from mcp_gen.values.custom_types import to_plain
 
 __all__ = ["restricts_values", "rewrite_schema"]
 
@@ -123,7 +123,7 @@ class _SchemaRewriter:
             if not one.description:
                 del made["description"]
         if one.default is not UNSET:
-            made["default"] = msgspec.to_builtins(one.default, str_keys=True)
+            made["default"] = to_plain(one.default)
         return made
 
     def _rewrite_object(self, schema: Any, *, root: bool = False) -> Any:

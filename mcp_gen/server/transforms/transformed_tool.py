@@ -12,7 +12,7 @@ from msgspec import Raw
 
 from mcp_gen.core.checks.finite import check_plain
 from mcp_gen.server.content.results import at_newest, is_alternative_result, is_result
-from mcp_gen.server.context.options import AnyTool
+from mcp_gen.server.context.options import AnyTool, UnknownArguments
 from mcp_gen.server.functions.pending_checks import settled
 from mcp_gen.server.listing.icons import check_icons
 from mcp_gen.server.tools.tool import InvalidArguments, ServerTool, validate_ui
@@ -150,6 +150,11 @@ class TransformedTool(ServerTool):
     def marked_schema(self) -> Mapping[str, Any] | None:
         """Return the input schema if `x-mcp-header` may be in it; None if not."""
         return self.origin.marked_schema() if self._mapping is None else self._mapping.schema
+
+    def use_defaults(self, *, unknown_arguments: UnknownArguments) -> None:
+        """Take the defaults of a server; see `ServerTool.use_defaults`."""
+        if self._mapping is None:
+            self.origin.use_defaults(unknown_arguments=unknown_arguments)
 
     def _describe(self) -> latest.Tool:
         tool = msgspec.structs.replace(self.origin.tool, name=self.name, **self._described)

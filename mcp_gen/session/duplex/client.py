@@ -12,6 +12,7 @@ from msgspec import DecodeError
 from mcp_gen.core import envelope
 from mcp_gen.core.bounds import check_bounds
 from mcp_gen.core.checks.finite import check_finite
+from mcp_gen.core.envelope import TooComplex
 from mcp_gen.core.errors import (
     InvalidParams,
     InvalidRequest,
@@ -26,12 +27,16 @@ from mcp_gen.core.errors import (
 from mcp_gen.core.peer_values import shortened
 from mcp_gen.core.projection.closed import ClosedViolation, violations
 from mcp_gen.core.projection.project import restate
-from mcp_gen.core.protocol_state import MessageRejected, ResponseReceived
+from mcp_gen.core.protocol_state import ErrorReceived, MessageRejected, ResponseReceived
 from mcp_gen.session.duplex.connection import DuplexConnection
+from mcp_gen.session.duplex.held_messages import HeldMessages
+from mcp_gen.session.duplex.listen_channel import ListenChannel
 from mcp_gen.session.kernel.errors import internal_error
 from mcp_gen.session.kernel.hook_results import check_result, restate_result
 from mcp_gen.session.messages.gather import wait_or_cancel
+from mcp_gen.session.messages.middleware import wrap
 from mcp_gen.session.messages.notifications import NotificationReceiver
+from mcp_wire.method import Route
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Coroutine, Hashable, Mapping
@@ -42,20 +47,18 @@ if TYPE_CHECKING:
     from mcp_gen.core.extensions.extensions import Extensions
     from mcp_gen.core.protocol_state import Batch, Event, NotificationReceived, RequestReceived
     from mcp_gen.core.transport.protocols import Duplex
+    from mcp_gen.session.duplex.client_parts import ClientParts
     from mcp_gen.session.messages.channel import Channel
     from mcp_gen.session.messages.notifications import Act
-    from mcp_wire.hooks import ClientHooks
-    from mcp_wire.method import Method, Route
+    from mcp_wire.method import Method
     from mcp_wire.peer_calls import OnProgress
     from mcp_wire.profile import Profile
 
-__all__ = ["DEFAULT_MAX_VALUES", "ClientConnection"]
+__all__ = ["ClientConnection"]
 
 P = TypeVar("P")
 R = TypeVar("R")
 
-MAX_HELD, MAX_HELD_BYTES = 1_000, 64 * 1024 * 1024
-"""Messages of a server, and their bytes, that wait until the session begins."""
 MAX_OPEN_REQUESTS = 1_000
 """Requests of a server that may be open at the same time."""
 _CHANGES = (
@@ -72,9 +75,9 @@ _CHANGES = (
 
 _log = logging.getLogger("mcp_gen.client")
 
-
-DEFAULT_MAX_VALUES = 1_000_000
+DEFAULT_MAX_VALUES = 100_000
 """Default of the most keys and items of one result of a server."""
+
 MAX_UNASKED_VALUES = 20_000
 """The most keys and items of a notification or request of a server.
 
@@ -87,30 +90,31 @@ class ClientConnection(DuplexConnection):
 
     Args:
         transport: Transport of the connection; not started yet.
-        hooks: Hooks of the client.
-        max_values: The most keys and items of one result of the server.
+        parts: Parts that it shares with the other connections of the client.
     """
 
     _log = _log
+    answers_noise = False  # A program that prints to stdout reads no answers to its prints.
     tells_calls_apart = False
     """True if a server request comes in the context of the client request that it belongs to."""
 
-    def __init__(
-        self, transport: Duplex, hooks: ClientHooks, max_values: int = DEFAULT_MAX_VALUES
-    ) -> None:
+    def __init__(self, transport: Duplex, parts: ClientParts) -> None:
+        hooks, max_values = parts.hooks, parts.max_values
         self._rows: dict[str, Callable[[Profile], Method[Any, None] | None]] = {}
-        """Method rows of extensions: their notifications, and protocol ones that they change."""
-        notices = NotificationReceiver(hooks, _log, custom=self._rows)
+        """Method rows of extensions, with protocol ones that they change, and custom ones."""
+        notices = NotificationReceiver(
+            hooks, _log, parts.middleware.incoming, self._rows, unknown=parts.unknown
+        )
         unasked = min(max_values, MAX_UNASKED_VALUES)
         super().__init__(transport, notices, hooks.outbound, unasked, max_values)
         self.hooks = hooks
+        self.middleware = parts.middleware
+        self._parts = parts
         hooks.accept, hooks.outbound.accept = check_result, restate_result
         self._make_routes: Callable[[], Mapping[str, Route[Any]]] = dict
         self._routes: Mapping[str, Route[Any]] | None = None
         self._closed_hooks: asyncio.Task[None] | None = None
-        self._held: list[bytes] | None = None
-        self._held_bytes = 0
-        self._held_too_many = False
+        self._held: HeldMessages | None = None
         """Messages right after the handshake response, which decides how they are decoded."""
         self.reopen_session: Callable[[], Awaitable[Callable[[], Awaitable[None]]]] | None = None
         """Opens a new session after the server ended one; returns what to run first in it."""
@@ -125,7 +129,8 @@ class ClientConnection(DuplexConnection):
         self.extensions: Extensions | None = None
         """Extensions of the client, once a revision is negotiated."""
         self._acts: tuple[Act, ...] = ()
-        self._closed = False
+        self._closed = self._closed_here = False
+        self._end: asyncio.Event | None = None
         self._keep_alive_task: asyncio.Task[None] | None = None
 
     @property
@@ -160,6 +165,7 @@ class ClientConnection(DuplexConnection):
         self.extensions = extensions
         rows: Mapping[str, Method[Any, Any]] = extensions.rows(profile) if extensions else {}
         self._rows.clear()
+        self._rows.update(self._parts.notifications)
         self._rows.update({name: _always(row) for name, row in rows.items()})
         self._connection.profile = profile
         self._make_routes = routes
@@ -188,15 +194,24 @@ class ClientConnection(DuplexConnection):
         """Send messages at this revision until one is negotiated."""
 
     def changed(self) -> None:
-        """Drop the cached routes after hooks were added."""
+        """Drop the cached routes after hooks, middleware or notifications were added."""
         self._routes = None
+        for name, row in self._parts.notifications.items():
+            self._rows.setdefault(name, row)
 
     @property
     def routes(self) -> Mapping[str, Route[Any]]:
         """Routes of requests that the server may send, at the negotiated revision."""
         if self._routes is None:
             self._routes = self._make_routes()
+            if self.middleware.incoming:
+                self._routes = {name: self._wrapped(one) for name, one in self._routes.items()}
         return self._routes
+
+    def _wrapped(self, route: Route[Any]) -> Route[Any]:
+        method = route.method
+        call = wrap(self.middleware.incoming, method.name, route.call, answered=True)
+        return Route(method, call)
 
     async def open(self) -> None:
         """Start the transport."""
@@ -211,6 +226,8 @@ class ClientConnection(DuplexConnection):
     async def aclose(self) -> None:
         """Close the transport; open requests fail with SessionLost."""
         self._closed = True
+        if self._lost is None:
+            self._closed_here = True
         self._disconnect(SessionLost("the session was closed"))
         if self._keep_alive_task is not None:
             self._keep_alive_task.cancel()
@@ -244,7 +261,7 @@ class ClientConnection(DuplexConnection):
 
     def listening(self, opened: Callable[[RequestId], None]) -> Channel:
         """Return a channel for a request without timeout; `opened` gets the request id."""
-        return _ListenChannel(self, opened)
+        return ListenChannel(self, partial(self.listen, opened=opened))
 
     async def listen(
         self, method: Method[P, R], params: P, opened: Callable[[RequestId], None]
@@ -285,7 +302,7 @@ class ClientConnection(DuplexConnection):
     def receive(self, message: bytes) -> None:
         """Handle one message of the server."""
         if self._held is not None:
-            self._hold(message, self._held)
+            self._held.add(message)
         elif message.startswith(b"{"):
             event = self._connection.read(message)
             if type(event) is ResponseReceived and self._connection.profile is not None:
@@ -297,27 +314,20 @@ class ClientConnection(DuplexConnection):
         else:
             super().receive(message)
 
-    def _hold(self, message: bytes, held: list[bytes]) -> None:
-        """Keep a message until the session begins, if there are not too many."""
-        self._held_bytes += len(message)
-        if len(held) < MAX_HELD and self._held_bytes <= MAX_HELD_BYTES:
-            held.append(message)
-        elif not self._held_too_many:
-            self._held_too_many = True
-            _log.warning("messages before the session began are left out: there are too many")
-
     def _handle(self, event: Event) -> None:
         if self.profile is None and isinstance(event, ResponseReceived):
-            self._held = []
+            self._held = HeldMessages()
         if isinstance(event, MessageRejected):
             if self._closed:
                 return  # for example the response to a listen request
             self.report_violation("", "$", str(event.error))
+        elif isinstance(event, ErrorReceived) and isinstance(event.error, TooComplex):
+            event.error.name_option("Client(max_values=)")
         super()._handle(event)
 
     def _release_held(self) -> None:
-        held, self._held, self._held_bytes = self._held or [], None, 0
-        for message in held:
+        held, self._held = self._held, None
+        for message in held.messages if held else ():
             self.receive(message)
 
     def oversized(self, limit_bytes: int) -> None:
@@ -334,8 +344,18 @@ class ClientConnection(DuplexConnection):
     def _disconnect(self, lost: SessionLost) -> None:
         first = self._lost is None
         super()._disconnect(lost)
+        if first and self._end is not None:
+            self._end.set()
         if first and self.on_disconnect is not None:
             self.on_disconnect(self.lost_error())
+
+    async def wait_lost(self) -> SessionLost | None:
+        """Wait until the connection has ended; return why, or None if this side closed it."""
+        if self._lost is None:
+            if self._end is None:
+                self._end = asyncio.Event()
+            await self._end.wait()
+        return None if self._closed_here else self.lost_error()
 
     def _on_notification(self, event: NotificationReceived) -> None:
         profile = self.profile
@@ -347,6 +367,8 @@ class ClientConnection(DuplexConnection):
         self._notifications.receive(event, profile, self._hook_context, *self._acts)
 
     def _check_conformance(self, name: str, params: Raw, profile: Profile) -> None:
+        if name in self._parts.notifications:
+            return
         row = self._rows.get(name)
         method = profile.methods.get(name) if row is None else row(profile)
         if method is None or not method.from_server:
@@ -461,25 +483,3 @@ class ClientConnection(DuplexConnection):
 
 def _always(row: Method[Any, Any]) -> Callable[[Profile], Method[Any, None] | None]:
     return lambda profile: row
-
-
-class _ListenChannel:
-    """Channel to the server for one request without a timeout."""
-
-    def __init__(self, connection: ClientConnection, opened: Callable[[RequestId], None]) -> None:
-        self._connection = connection
-        self._opened = opened
-        self.notify = connection.notify
-        self.drain = connection.drain
-        self.answers = connection.answers
-        self.task = connection.task
-
-    async def request(
-        self,
-        method: Method[P, R],
-        params: P,
-        *,
-        timeout_s: float | None = None,
-        progress: OnProgress | None = None,
-    ) -> Raw:
-        return await self._connection.listen(method, params, self._opened)

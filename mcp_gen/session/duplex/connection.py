@@ -75,6 +75,8 @@ class DuplexConnection(ABC):
     """Seconds a request may take if progress extends its timeout; None: it does not."""
     on_late_response: Callable[[Method[Any, Any], Raw], None] | None = None
     """Called with a result that arrives after its request was cancelled; None drops it."""
+    answers_noise = True
+    """True if each invalid message without an id is answered, not only those that are logged."""
     _lost: SessionLost | None = None
     _paced: Paced | None = None
     """The transport, if it tells whether the peer reads too slowly."""
@@ -315,6 +317,10 @@ class DuplexConnection(ABC):
 
     def _with_progress_token(self, params: Any, id: RequestId) -> Any:
         key = self.profile.progress_token_key if self.profile else ""
+        if params.__class__ is dict:  # a custom request
+            custom: dict[str, Any] = params
+            meta: dict[str, Any] = custom.get("_meta") or {}
+            return {**custom, "_meta": {**meta, key: id}}
         return msgspec.structs.replace(params, meta={**(params.meta or {}), key: id})
 
     async def _send_cancelled(
@@ -366,8 +372,9 @@ class DuplexConnection(ABC):
         elif isinstance(event, MessageRejected):
             if self._refusals is None:
                 self._refusals = RefusalLog(self._log, self.loop)
-            self._refusals.add(event.error)
-            self._send(event.answer, event.batch)
+            is_logged = self._refusals.add(event.error)
+            is_answered = is_logged or self.answers_noise or event.error.request_id is not None
+            self._send(event.answer if is_answered else None, event.batch)
 
     @abstractmethod
     def _on_request(self, event: RequestReceived) -> None:

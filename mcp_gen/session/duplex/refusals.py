@@ -28,15 +28,17 @@ class RefusalLog:
         self._since_s = loop.time()
         self._count = 0
 
-    def add(self, error: Exception) -> None:
-        """Log that a message was refused, or count it."""
+    def add(self, error: Exception) -> bool:
+        """Log that a message was refused, or count it; return True if it is logged."""
         now_s = self._loop.time()
         if now_s - self._since_s >= 1.0:
             self.end()
             self._since_s = now_s
         self._count += 1
-        if self._count <= MAX_LINES_PER_S:
-            self._log.warning("refused a message: %s", error)
+        if self._count > MAX_LINES_PER_S:
+            return False
+        self._log.warning("refused a message: %s", error)
+        return True
 
     def end(self) -> None:
         """Log the number of messages that were counted, and begin anew."""

@@ -120,7 +120,7 @@ class Kernel(Generic[C]):
         hooks.check = hooks.outbound.check = check_callable
         self.context = context
         self.declared_capabilities = offered
-        self._server_info = server_info
+        self.server_info = server_info
         self.limits = limits
         self.mask_errors = mask_errors
         self.sessions: set[Session] = set()
@@ -191,7 +191,7 @@ class Kernel(Generic[C]):
                 visible.setdefault(name, self._wrapped(route, profile))
         identity: dict[str, Any] = {}
         if profile.server_info_key:
-            identity[profile.server_info_key] = restate(self._server_info, profile.revision).value
+            identity[profile.server_info_key] = restate(self.server_info, profile.revision).value
         lifecycle = lifecycle_of(profile, self.per_request)
         names = self.extensions.name_params(profile)
         return RevisionBinding(profile, visible, lifecycle, identity, names)

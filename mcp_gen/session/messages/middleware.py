@@ -5,19 +5,69 @@ from __future__ import annotations
 import inspect
 from collections.abc import Awaitable, Callable, Sequence
 from functools import partial
-from typing import Any, TypeAlias, TypeVar
+from typing import Any, Protocol, TypeAlias, TypeVar
 
 from mcp_gen.core.errors import UsageError
 
-__all__ = ["CallNext", "Inner", "Middleware", "validate_middleware", "wrap"]
+__all__ = ["CallNext", "Inner", "Middleware", "MiddlewareChain", "validate_middleware", "wrap"]
 
-CallNext: TypeAlias = Callable[[Any], Awaitable[Any]]
-"""Inner handler that a middleware awaits: takes params, returns the result."""
+
+class CallNext(Protocol):
+    """Inner handler that a middleware awaits.
+
+    Args:
+        params: Params of the message: those that the middleware got, or others of its method.
+    """
+
+    def __call__(self, params: Any, /) -> Awaitable[Any]:
+        """Handle the message and return its result; None for a notification."""
+        ...
+
+
 Middleware: TypeAlias = Callable[[Any, str, Any, CallNext], Awaitable[Any]]
 """Async function around each message: `await mw(ctx, method, params, call_next)`."""
 Inner: TypeAlias = Callable[[Any, Any], Awaitable[Any]]
 """Handler that middleware wraps: takes the context and params, returns the result."""
 M = TypeVar("M", bound=Middleware)
+
+
+class MiddlewareChain:
+    """Middleware of one side, around the messages from its peers and around those to them.
+
+    Args:
+        incoming: Middleware around messages from peers, outermost first. The lists are read at
+            each message, so that middleware may be added later.
+        outgoing: Middleware around messages to peers, outermost first.
+        changed: Called after a middleware for messages from peers has been added.
+    """
+
+    __slots__ = ("_changed", "incoming", "outgoing")
+
+    def __init__(
+        self, incoming: list[Middleware], outgoing: list[Middleware], changed: Callable[[], None]
+    ) -> None:
+        self.incoming = incoming
+        self.outgoing = outgoing
+        self._changed = changed
+
+    def add(self, middleware: M) -> M:
+        """Add a middleware around messages from peers, and return it.
+
+        Raises:
+            UsageError: it is not async, or does not take the parameters of a middleware.
+        """
+        self.incoming.append(validate_middleware(middleware))
+        self._changed()
+        return middleware
+
+    def add_sending(self, middleware: M) -> M:
+        """Add a middleware around messages to peers, and return it.
+
+        Raises:
+            UsageError: it is not async, or does not take the parameters of a middleware.
+        """
+        self.outgoing.append(validate_middleware(middleware))
+        return middleware
 
 
 def validate_middleware(middleware: M) -> M:

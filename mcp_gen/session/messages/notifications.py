@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+import inspect
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import msgspec
 
 from mcp_gen.core.peer_limits import PeerLimits
+from mcp_gen.core.peer_values import shortened
 from mcp_gen.session.messages.current import CURRENT
 from mcp_gen.session.messages.middleware import wrap
 
@@ -22,10 +24,12 @@ if TYPE_CHECKING:
     from mcp_wire.method import Method
     from mcp_wire.profile import Profile
 
-__all__ = ["Act", "NotificationReceiver"]
+__all__ = ["Act", "NotificationReceiver", "UnknownHandler"]
 
 Act: TypeAlias = "tuple[Method[Any, Any] | None, Callable[[Any], None]]"
 """Method row of a notification, and the function of the session that takes its params."""
+UnknownHandler: TypeAlias = Callable[[Any, str, Any], Any]
+"""Handler of unknown notifications, sync or async: takes the context, the method, plain params."""
 Rows: TypeAlias = "Mapping[str, Callable[[Profile], Method[Any, Any] | None]]"
 """Method rows of custom notifications, by name: each is made for a revision."""
 
@@ -44,9 +48,20 @@ class NotificationReceiver:
             notification, too.
         most: Most tasks in which hooks of messages run; then the hooks of further ones are left
             out.
+        unknown: Handlers of notifications that no row is known for. It is read at each
+            notification, too.
     """
 
-    __slots__ = ("_custom", "_hooks", "_left_out", "_log", "_middleware", "_most", "_tasks")
+    __slots__ = (
+        "_custom",
+        "_hooks",
+        "_left_out",
+        "_log",
+        "_middleware",
+        "_most",
+        "_tasks",
+        "_unknown",
+    )
 
     def __init__(
         self,
@@ -55,6 +70,7 @@ class NotificationReceiver:
         middleware: Sequence[Middleware] = (),
         custom: Rows | None = None,
         most: int = PeerLimits().max_hook_tasks,
+        unknown: Sequence[UnknownHandler] = (),
     ) -> None:
         self._hooks = hooks
         self._log = log
@@ -62,6 +78,7 @@ class NotificationReceiver:
         self._custom: Rows = {} if custom is None else custom
         self._tasks: set[asyncio.Task[None]] = set()
         self._most = most
+        self._unknown = unknown
         self._left_out = False
 
     def receive(
@@ -87,7 +104,10 @@ class NotificationReceiver:
             # A notification of an extension, or one of the protocol that an extension adds to.
             method = self._custom[event.method](profile) or method
         if method is None:
-            self._log.debug("ignored the notification %s", event.method)
+            if self._unknown:
+                self._pass_unknown(event, context(profile))
+            else:
+                self._log.debug("ignored the notification %s", event.method)
             return
         act = next((act for row, act in acts if row is method), None)
         point = self._hooks.notices.get(event.method)
@@ -105,6 +125,21 @@ class NotificationReceiver:
             notify = wrap(self._middleware, method.name, notify, answered=False)
         if notify is not _no_hook:
             self.run_limited(self._run_hooks(method.name, notify, context(profile), params))
+
+    def _pass_unknown(self, event: NotificationReceived, context: Any) -> None:
+        try:
+            params = msgspec.json.decode(event.params) if event.params else None
+        except msgspec.DecodeError as error:
+            self._log.warning("%s: %s", shortened(event.method), error)
+            return
+        for handler in self._unknown:
+
+            async def notify(context: Any, params: Any, handler: UnknownHandler = handler) -> None:
+                answer = handler(context, event.method, params)
+                if inspect.isawaitable(answer):
+                    await answer
+
+            self.run_limited(self._run_hooks(event.method, notify, context, params))
 
     async def _run_hooks(self, name: str, notify: Inner, context: Any, params: Any) -> None:
         CURRENT.set(context)

@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 import msgspec
 
+import mcp_wire
 from mcp_gen.core.bounds import check_bounds
-from mcp_gen.core.errors import InvalidResult, ProtocolError, UsageError
+from mcp_gen.core.errors import InvalidResult, ProjectionError, ProtocolError, UsageError
 from mcp_gen.core.projection.project import restate
 from mcp_gen.session.messages.middleware import wrap
 
@@ -194,6 +195,8 @@ class RequestSender:
     Args:
         outlet: Channel to the peer.
         results_at: Profile whose types decode the results. It may be newer than the negotiated one.
+            Results of a method that it lacks have the types of the newest revision before it that
+            has the method.
         outbound: Hooks around outgoing messages.
         context: Context that hooks and middleware get.
         middleware: Middleware around outgoing messages, outermost first.
@@ -215,6 +218,7 @@ class RequestSender:
         rows: Mapping[str, Method[Any, Any]] | None = None,
     ) -> None:
         self._channel = outlet
+        self._results_at = results_at.revision
         self._read_as = {**results_at.methods, **rows} if rows else results_at.methods
         self._extra_results: dict[str, frozenset[type[Any]]] = {
             name: frozenset(row.results) for name, row in (rows or {}).items()
@@ -260,13 +264,16 @@ class RequestSender:
         async def send(context: Any, params: P) -> R:
             return await self._exchange(method, params, timeout_s, progress)
 
-        row = self._read_as.get(method.name, method)
+        row = self._read_as.get(method.name) or self._older_row(method)
         call: Inner = send
         for layer in reversed(self._outer):
             call = _in_context(layer.context, _around_request(layer, row, call))
-        call = _around_request(self._layer, row, call)
-        result: R = await call(self.context, params)
+        result: R = await self._wrapped(row, call)(self.context, params)
         return result
+
+    def _wrapped(self, row: Method[Any, Any], call: Inner) -> Inner:
+        """Return the sending of a request inside the own hooks and middleware."""
+        return _around_request(self._layer, row, call)
 
     @property
     def _layer(self) -> SendingLayer:
@@ -298,7 +305,7 @@ class RequestSender:
         await call(self.context, params)
 
     def _read(self, method: Method[Any, R], raw: msgspec.Raw) -> R:
-        reader: Method[Any, R] = self._read_as.get(method.name, method)
+        reader: Method[Any, R] = self._read_as.get(method.name) or self._older_row(method)
         try:
             result = reader.decode_result(raw)
         except msgspec.DecodeError as error:
@@ -311,13 +318,29 @@ class RequestSender:
             self._check_result(method, raw)
         return result
 
+    def _older_row(self, method: Method[Any, R]) -> Method[Any, R]:
+        """Return the newest row of a method that the revision of the results lacks."""
+        names = mcp_wire.REVISIONS
+        for revision in reversed(names[: names.index(self._results_at)]):
+            row = mcp_wire.profile(revision).methods.get(method.name)
+            if row is not None:
+                return row
+        return method
+
     def _read_other(self, method: Method[Any, R], raw: msgspec.Raw, refused: InvalidResult) -> R:
-        """Handle a result that does not decode; subclasses may decode it as another type.
+        """Read a result that the newer types refuse with those of the negotiated revision.
+
+        A member that only a later revision names is the peer's own at the negotiated one, and may
+        have any value. Subclasses may decode the result as another type.
 
         Raises:
             InvalidResult: `refused`.
         """
-        raise refused from None
+        try:
+            result: R = restate(method.decode_result(raw), self._results_at).value
+        except (msgspec.DecodeError, ProjectionError):
+            raise refused from None
+        return result
 
     def _check_kind(self, method: Method[Any, Any], result: Any) -> None:
         if type(result) not in self._extra_results.get(method.name, ()):

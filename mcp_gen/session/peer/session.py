@@ -6,16 +6,20 @@ import asyncio
 from abc import ABC, abstractmethod
 from functools import cached_property
 from importlib import import_module
-from typing import TYPE_CHECKING, Any, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar, overload
 
 from msgspec import Struct
 
+import mcp_wire
 from mcp_gen.core.errors import UsageError
 from mcp_gen.core.extensions.extensions import CLIENT, Extensions, declared, owner_of
+from mcp_gen.core.loose_json import read_as
 from mcp_gen.core.peer_limits import text_bytes
+from mcp_gen.session.messages.custom_methods import as_params, check_name, notification_row
 from mcp_gen.session.messages.outbound import Outbound
 from mcp_gen.session.messages.sender import RequestSender, RevisionAdapter, SendingLayer
 from mcp_gen.session.peer.log_levels import as_json, at_most, is_enabled, level_name
+from mcp_wire import latest
 from mcp_wire.peer_calls import ClientCaller
 
 if TYPE_CHECKING:
@@ -23,7 +27,6 @@ if TYPE_CHECKING:
 
     from mcp_gen.core.peer_limits import PeerLimits
     from mcp_gen.session.messages.channel import Channel
-    from mcp_wire import latest
     from mcp_wire.method import Method
     from mcp_wire.profile import Profile
 
@@ -190,14 +193,21 @@ class Session(ABC):
         return self.origin.profile.revision if self.origin else None
 
     @property
-    def client_info(self) -> Any:
-        """Unverified name and version that the client sent in the handshake; None before."""
-        return self.origin.client_info if self.origin else None
+    def client_info(self) -> latest.Implementation | None:
+        """Unverified name and version that the client sent in the handshake; None before.
+
+        Of the newest type, whatever revision was negotiated.
+        """
+        return self.origin.info_read() if self.origin else None
 
     @property
-    def client_capabilities(self) -> Any:
-        """Capabilities that the client declared in the handshake; None before."""
-        return self.origin.capabilities if self.origin else None
+    def client_capabilities(self) -> latest.ClientCapabilities | None:
+        """Capabilities that the client declared in the handshake; None before.
+
+        Of the newest type, whatever revision was negotiated. `extra` has those that it does not
+        name.
+        """
+        return self.origin.capabilities_read() if self.origin else None
 
     @property
     @abstractmethod
@@ -302,7 +312,8 @@ class Session(ABC):
         """
         if self.profile is None:
             raise UsageError("no handshake, no connection to ask over: ask in the result instead")
-        return client_at(self.profile, self.channel, self.host, self)
+        capabilities = self.origin.capabilities if self.origin else None
+        return client_at(self.profile, self.channel, self.host, self, capabilities)
 
 
 class RequestOrigin(Struct, eq=False):
@@ -331,6 +342,20 @@ class RequestOrigin(Struct, eq=False):
     agreed: Profile | None = None
     stated_revision: str | None = None
     principal: str | None = None
+    _read: tuple[Any, latest.ClientCapabilities] | None = None
+    """The capabilities, as they came and as the newest type; kept because filters ask often."""
+
+    def capabilities_read(self) -> latest.ClientCapabilities:
+        """Return the client capabilities as the newest type; empty before any were declared."""
+        read, given = self._read, self.capabilities
+        if read is None or read[0] is not given:
+            newest = read_as(latest.ClientCapabilities, given)
+            self._read = read = given, newest or latest.ClientCapabilities()
+        return read[1]
+
+    def info_read(self) -> latest.Implementation | None:
+        """Return name and version of the client as the newest type; None if it sent none."""
+        return read_as(latest.Implementation, self.client_info)
 
     def log_level(self, meta: dict[str, Any] | None) -> Any:
         """Return the least severe log level that the client wants; None if it has set none.
@@ -364,32 +389,53 @@ class SessionClient(RevisionAdapter, ClientCaller):
         profile: Profile of the negotiated revision.
         asking: Sender to the client.
         extensions: Extensions that the server offers; None means no extensions.
+        capabilities: Client capabilities, as a wire type or as JSON object.
     """
 
     def __init__(
-        self, profile: Profile, asking: RequestSender, extensions: Extensions | None = None
+        self,
+        profile: Profile,
+        asking: RequestSender,
+        extensions: Extensions | None = None,
+        capabilities: Any = None,
     ) -> None:
         requests = import_module(f"{profile.module}.requests")
         super().__init__(profile, requests.ToClient(asking))
         self._sender = asking
+        self._capabilities = capabilities
         self._extensions = Extensions() if extensions is None else extensions
 
-    async def notify(self, method: Method[P, None], params: P) -> None:
-        """Send a notification of an extension.
+    @overload
+    async def notify(self, method: Method[P, None], params: P) -> None: ...
 
-        `ToClient(ctx.client)` of the extension's package offers typed calls.
-        Nothing is sent to a client that has not declared the extension.
+    @overload
+    async def notify(self, method: str, params: Any = None) -> None: ...
+
+    async def notify(self, method: Any, params: Any = None) -> None:
+        """Send a notification beside the protocol: a custom one by its name, or an extension's.
+
+            await ctx.client.notify("acme/moved", {"to": "Oslo"})
+
+        `ToClient(ctx.client)` of the extension's package offers typed calls. A notification of an
+        extension is not sent to a client that has not declared it. Clients that do not know a
+        custom notification ignore it.
 
         Args:
-            method: Method row of the notification.
-            params: Params of the notification.
+            method: Name of the custom notification, or method row of the extension's.
+            params: Params of the notification: for a custom one a mapping or a value that msgspec
+                encodes as a JSON object, None for none.
 
         Raises:
-            UsageError: the server offers no extension with this notification.
+            UsageError: the server offers no extension with this notification, a custom one has a
+                name of the protocol, or its params are no JSON object.
         """
-        capabilities = self._sender.context.client_capabilities
+        if isinstance(method, str):
+            check_name(method)
+            row = notification_row(method, dict, "server_to_client")
+            await self._sender.notify(row, as_params(method, params))
+            return
         extension = owner_of(self._extensions, method)
-        if declared(extension, capabilities, self.profile, CLIENT) is not None:
+        if declared(extension, self._capabilities, self.profile, CLIENT) is not None:
             await self._sender.notify(method, params)
 
 
@@ -398,6 +444,7 @@ def client_at(
     outlet: Channel,
     sender: Outbound,
     context: Any,
+    capabilities: Any,
     outer: Sequence[SendingLayer] = (),
 ) -> SessionClient:
     """Return the client at the end of a channel.
@@ -407,10 +454,13 @@ def client_at(
         outlet: Channel to the client.
         sender: Server whose hooks, middleware and extensions apply.
         context: Context that hooks and middleware get.
+        capabilities: Client capabilities, as a wire type or as JSON object.
         outer: Hooks and middleware of the servers that the sender is mounted in.
     """
-    made = sender_for(profile, outlet, sender, context, outer)
-    return SessionClient(profile, made, sender.extensions)
+    # Newer types read older results: those that a program gets are the same at every revision.
+    newest = mcp_wire.profile(mcp_wire.LATEST)
+    made = sender_for(newest, outlet, sender, context, outer)
+    return SessionClient(profile, made, sender.extensions, capabilities)
 
 
 def sender_for(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import base64
 import contextlib
 import inspect
@@ -23,11 +24,12 @@ from mcp_gen.core.errors import (
 )
 from mcp_gen.core.redaction import hide, url_secrets
 from mcp_gen.transports.http_client.pool import HttpxClient, Pool, Requests, Response, origin_of
+from mcp_gen.transports.lines import LINES_AT_ONCE
 
 if TYPE_CHECKING:
     from mcp_gen.core.transport.protocols import Lines
 
-__all__ = ["HeadersFrom", "HttpEndpoint", "media_type", "read_whole", "refusal"]
+__all__ = ["CHUNK_LINES", "HeadersFrom", "HttpEndpoint", "media_type", "read_whole", "refusal"]
 
 HeadersFrom: TypeAlias = (
     Mapping[str, str] | Callable[[], Mapping[str, str] | Awaitable[Mapping[str, str]]]
@@ -41,6 +43,10 @@ MAX_REFUSAL_BYTES = 64 * 1024
 KEEPS_METHOD = (307, 308)
 """Redirect statuses at which a POST stays a POST."""
 ANY_REDIRECT = (301, 302, 303, 307, 308)
+CHUNK_LINES = 10
+"""Lines of an event stream that take as long as one chunk of a body takes to be received."""
+CHUNKS_AT_ONCE = LINES_AT_ONCE // CHUNK_LINES
+"""Chunks of a body that are received in one turn of the event loop, so that others have theirs."""
 USER_AGENT = (b"user-agent", b"mcp-gen")
 # https://www.rfc-editor.org/rfc/rfc9110.html#name-fields
 _NAME = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~-]+")
@@ -207,12 +213,16 @@ async def read_whole(response: Response, limit_bytes: int) -> bytes:
     if length.isdigit() and int(length[:20]) > limit_bytes:
         raise TransportError(f"expected a body of at most {limit_bytes} bytes, got {length[:20]}")
     # One buffer instead of a list of parts: a server may send one byte per part.
-    body = bytearray()
+    body, number = bytearray(), 0
     async with aclosing(response.chunks()) as chunks:
         async for chunk in chunks:
             body += chunk
             if len(body) > limit_bytes:
                 raise TransportError(f"expected a body of at most {limit_bytes} bytes, got more")
+            number += 1
+            if number % CHUNKS_AT_ONCE == 0:
+                # What has arrived already is received without a wait.
+                await asyncio.sleep(0)
     return bytes(body)
 
 

@@ -14,7 +14,8 @@ from typing import TYPE_CHECKING
 
 from mcp_gen.core.errors import SessionLost, TransportError
 from mcp_gen.core.transport.sse import Event, EventReader, StreamPosition
-from mcp_gen.transports.http_client.endpoint import media_type
+from mcp_gen.transports.http_client.endpoint import CHUNK_LINES, media_type
+from mcp_gen.transports.lines import LINES_AT_ONCE
 
 if TYPE_CHECKING:
     from mcp_gen.core.transport.protocols import Lines, PostedRequest
@@ -24,6 +25,8 @@ if TYPE_CHECKING:
 __all__ = ["EVENTS", "EventListener", "events_of"]
 
 EVENTS = "text/event-stream"
+SMALL_BYTES = 1024
+"""Bytes of a chunk whose lines are not worth to be counted."""
 RETRY_MS = 1000
 """Default delay before a stream is reopened, in milliseconds, if the server sends none."""
 REST_TIMEOUT_S = 5.0
@@ -207,8 +210,22 @@ async def events_of(
         TransportError: An event is larger than `limit_bytes`.
         SessionLost: The server disconnected.
     """
-    reader = EventReader(limit_bytes)
+    reader, lines = EventReader(limit_bytes), 0
     async with aclosing(response.chunks()) as chunks:
         async for chunk in chunks:
-            for event in reader.feed(chunk, place):
-                yield event
+            lines += CHUNK_LINES
+            if len(chunk) <= SMALL_BYTES:
+                for event in reader.feed(chunk, place):
+                    yield event
+            else:
+                for count, events in reader.parts(chunk, place, LINES_AT_ONCE):
+                    for event in events:
+                        yield event
+                    lines += count
+                    if lines >= LINES_AT_ONCE:
+                        # What has arrived already is read without a wait.
+                        lines = 0
+                        await asyncio.sleep(0)
+            if lines >= LINES_AT_ONCE:
+                lines = 0
+                await asyncio.sleep(0)

@@ -7,7 +7,7 @@ import logging
 from collections.abc import Awaitable, Callable, Collection, Sequence
 from functools import lru_cache
 from threading import get_ident
-from typing import TYPE_CHECKING, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 from mcp_gen.core.errors import McpGenError
 from mcp_gen.core.transport.headers import Headers
@@ -144,6 +144,8 @@ class AsgiApp:
         self._start = start
         self._stop = stop
         self._watch: SlowRequestWatcher | None = None
+        self.kernel: Any = None
+        """Kernel of the server that is served, for the start line; None if there is none."""
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Handle one ASGI scope: HTTP requests and the lifespan. WebSockets are closed."""

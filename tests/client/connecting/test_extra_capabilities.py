@@ -6,7 +6,6 @@ from typing import Any
 
 import pytest
 
-import mcp_wire
 from mcp_gen import Client
 from mcp_gen.core.relay import relay_of
 from tests.client.scripted import CannedServer, opening
@@ -56,9 +55,14 @@ async def test_capabilities_that_the_revision_does_not_name_are_no_violation(rev
     assert seen == []
 
 
-async def test_a_capability_of_a_later_revision_is_no_attribute() -> None:
+async def test_a_capability_that_only_a_later_revision_names_is_an_attribute() -> None:
     server = declaring("2024-11-05", completions={})
     async with using(Client("c"), server, "2024-11-05") as session:
         found = session.server_capabilities
-    assert (hasattr(found, "completions"), found.extra["completions"]) == (False, {})
-    assert "completions" in mcp_wire.v2025_03_26.ServerCapabilities.__struct_fields__
+    assert (found.completions, found.extra) == ({}, EXTRA)
+
+
+async def test_a_capability_that_only_an_earlier_revision_names_is_in_extra() -> None:
+    server = declaring("2025-11-25", tasks={"list": {}})
+    async with using(Client("c"), server, "2025-11-25") as session:
+        assert session.server_capabilities.extra == {**EXTRA, "tasks": {"list": {}}}

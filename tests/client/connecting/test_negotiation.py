@@ -423,7 +423,7 @@ def test_a_server_of_revisions_that_there_are_not_cannot_be_made(revisions: list
 @pytest.mark.parametrize("target", ["", "  ", []], ids=repr)
 async def test_a_command_without_words_is_refused(target: Any) -> None:
     async with Client("test") as client:
-        with pytest.raises(UsageError, match="expected a URL or a command, got nothing"):
+        with pytest.raises(UsageError, match=r"expected a URL.* got nothing"):
             await client.connect(target)
 
 

@@ -54,6 +54,27 @@ async def test_a_list_is_walked_to_its_end(revision: str, what: str) -> None:
 
 @every_list
 @every_revision
+async def test_a_list_is_walked_from_a_given_cursor(revision: str, what: str) -> None:
+    server = pages_of(what, revision, {None: "b", "b": "c", "c": None})
+    async with using(Client("c"), await server.start(), revision) as session:
+        walk = getattr(session, what)(cursor="b")
+        assert [one.name async for one in walk] == ["b", "c"]
+
+
+@every_list
+@every_revision
+async def test_a_cursor_that_leads_back_to_the_given_one_is_an_error(
+    revision: str, what: str
+) -> None:
+    server = pages_of(what, revision, {"b": "c", "c": "b"})
+    async with using(Client("c"), await server.start(), revision) as session:
+        with pytest.raises(ProtocolError, match="leads back"):
+            async for _ in getattr(session, what)(cursor="b"):
+                pass
+
+
+@every_list
+@every_revision
 async def test_a_cursor_that_leads_back_is_an_error(revision: str, what: str) -> None:
     server = pages_of(what, revision, {None: "b", "b": "c", "c": "b"})
     async with using(Client("c"), await server.start(), revision) as session:

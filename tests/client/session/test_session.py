@@ -63,15 +63,6 @@ async def test_a_tool_is_listed_and_called(revision: str) -> None:
 
 
 @every_revision
-async def test_results_are_of_the_pinned_revision(revision: str) -> None:
-    server = Server("one")
-    server.add_tool(lambda: None, name="nothing")
-    async with served(server, revision) as session:
-        (tool,) = (await session.list_tools()).tools
-        assert type(tool) is mcp_wire.types(revision).Tool
-
-
-@every_revision
 async def test_results_are_of_the_newest_revision_where_none_is_pinned(revision: str) -> None:
     server = Server("one", revisions=[revision])
     server.add_tool(lambda: None, name="nothing")

@@ -20,7 +20,7 @@ from mcp_gen import (
     ToolError,
     text_of,
 )
-from mcp_wire import v2025_06_18, v2025_11_25
+from mcp_wire import latest, v2025_06_18, v2025_11_25
 from tests.client.scripted import Recorded, client_violations, connected
 from tests.client.tasks.core_server import DONE, REVISION, CoreServer, text
 
@@ -36,7 +36,7 @@ async def test_a_tool_that_runs_as_a_task_only_is_called_so_and_awaited() -> Non
     async with connected(server, revision=REVISION) as (session, _):
         result = await session.call_tool("work", {"a": 1})
     assert text_of(result) == "done"
-    assert type(result) is mcp_wire.types(REVISION).CallToolResult
+    assert type(result) is latest.CallToolResult
     assert [call.get("task") for call in server.sent("tools/call")] == [None, {}]
     assert len(server.sent("tasks/get")) == 3
 

@@ -136,7 +136,7 @@ async def test_a_type_that_nothing_reads_is_the_callers_mistake() -> None:
     class Odd:
         pass
 
-    with pytest.raises(UsageError, match="nothing reads Odd"):
+    with pytest.raises(UsageError, match=r"returns=.*: JSON has nothing for Odd: use builtins"):
         await returned("number", Odd, PER_REQUEST)
 
 
@@ -208,7 +208,7 @@ async def test_null_is_data_where_any_json_is() -> None:
 @every_revision
 async def test_text_that_is_no_json_is_no_data(revision: str) -> None:
     server = saying(revision, None, content=[{"type": "text", "text": "about five"}])
-    with pytest.raises(InvalidResult, match="text that is no JSON"):
+    with pytest.raises(InvalidResult, match="text that is not JSON"):
         await said(server, revision, int)
 
 

@@ -20,7 +20,8 @@ from mcp_wire import latest
 from tests.fuzz.findings import Block, Findings, shortened
 from tests.fuzz.making.shapes import shapes_of
 from tests.fuzz.making.streams import EVENTS, JSON, Answer, Answers, good_result
-from tests.fuzz.surfaces.surface import ANSWER_S, kb_of
+from tests.fuzz.surfaces.surface import ANSWER_S
+from tests.soak.figures import live_kb
 from tests.support.checks.client_watch import ClientWatch
 from tests.support.checks.known_extensions import known_extensions
 
@@ -216,8 +217,8 @@ class Clients:
     async def __aexit__(self, *exc: object) -> None:
         pass
 
-    def resident_kb(self) -> int:
-        return kb_of()
+    def live_kb(self) -> int | None:
+        return live_kb()
 
     async def run(self, block: Block, findings: Findings) -> None:
         far = Far(block, findings)

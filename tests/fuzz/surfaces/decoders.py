@@ -38,7 +38,7 @@ from tests.fuzz.making.shapes import Shapes, shapes_of
 from tests.fuzz.making.streams import Answers
 from tests.fuzz.making.texts import as_json, bent
 from tests.fuzz.reading import id_key, read
-from tests.fuzz.surfaces.surface import kb_of
+from tests.soak.figures import live_kb
 
 __all__ = ["Decoders"]
 
@@ -316,8 +316,8 @@ class Decoders:
     async def __aexit__(self, *exc: object) -> None:
         pass
 
-    def resident_kb(self) -> int:
-        return kb_of()
+    def live_kb(self) -> int | None:
+        return live_kb()
 
     async def run(self, block: Block, findings: Findings) -> None:
         for index in block.indexes:

@@ -16,8 +16,9 @@ from tests.fuzz.making.requests import HttpRequest, Place, as_text, plain, reque
 from tests.fuzz.reading import OPEN_ENDED, Reading
 from tests.fuzz.surfaces.duplex import Line, opening
 from tests.fuzz.surfaces.exchange import USER, Exchange
-from tests.fuzz.surfaces.surface import ANSWER_S, kb_of
+from tests.fuzz.surfaces.surface import ANSWER_S
 from tests.fuzz.target import make_server
+from tests.soak.figures import live_kb
 from tests.support.frames import Speaker
 
 __all__ = ["Http", "WebLine", "make_app"]
@@ -264,8 +265,8 @@ class Http:
         if isinstance(self.app, AsgiApp):
             await self.app.aclose()
 
-    def resident_kb(self) -> int:
-        return kb_of()
+    def live_kb(self) -> int | None:
+        return live_kb()
 
     async def run(self, block: Block, findings: Findings) -> None:
         line = WebLine(block.revision, partial(Exchange, self.app))

@@ -9,8 +9,9 @@ from mcp_gen.core.transport.protocols import Duplex
 from mcp_gen.transports.memory import memory_pair
 from tests.fuzz.findings import Block, Findings
 from tests.fuzz.surfaces.duplex import Line
-from tests.fuzz.surfaces.surface import ANSWER_S, kb_of
+from tests.fuzz.surfaces.surface import ANSWER_S
 from tests.fuzz.target import make_server
+from tests.soak.figures import live_kb
 
 __all__ = ["Memory"]
 
@@ -53,8 +54,8 @@ class Memory:
     async def __aexit__(self, *exc: object) -> None:
         await self._server.aclose()
 
-    def resident_kb(self) -> int:
-        return kb_of()
+    def live_kb(self) -> int | None:
+        return live_kb()
 
     async def run(self, block: Block, findings: Findings) -> None:
         ours, theirs = memory_pair()

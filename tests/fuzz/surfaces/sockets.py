@@ -16,8 +16,8 @@ from tests.fuzz.findings import Block, Findings
 from tests.fuzz.making.requests import HttpRequest
 from tests.fuzz.surfaces.exchange import Events
 from tests.fuzz.surfaces.http import WebLine, make_app
-from tests.fuzz.surfaces.surface import kb_of
 from tests.fuzz.target import make_server
+from tests.soak.figures import live_kb
 
 __all__ = ["SocketExchange", "Sockets"]
 
@@ -174,8 +174,8 @@ class Sockets:
     async def __aexit__(self, *exc: object) -> None:
         await self._stack.aclose()
 
-    def resident_kb(self) -> int:
-        return kb_of()
+    def live_kb(self) -> int | None:
+        return live_kb()
 
     async def run(self, block: Block, findings: Findings) -> None:
         port = self._ports[block.indexes[0] // 250 % len(self._ports)]

@@ -11,10 +11,11 @@ import sys
 from contextlib import suppress
 from pathlib import Path
 from random import Random
+from tempfile import TemporaryDirectory
 
 from tests.fuzz.findings import Block, Findings
 from tests.fuzz.surfaces.duplex import Line
-from tests.fuzz.surfaces.surface import ANSWER_S, kb_of
+from tests.fuzz.surfaces.surface import ANSWER_S
 
 __all__ = ["TARGET", "Stdio", "framed"]
 
@@ -60,9 +61,9 @@ class Child:
         self._random = Random(revision)
 
     @classmethod
-    async def start(cls, revision: str, module: str) -> Child:
+    async def start(cls, revision: str, module: str, said: str) -> Child:
         pipe = asyncio.subprocess.PIPE
-        words = (sys.executable, "-W", "default", "-m", module)
+        words = (sys.executable, "-W", "default", "-m", module, said)
         process = await asyncio.create_subprocess_exec(
             *words, cwd=ROOT, stdin=pipe, stdout=pipe, stderr=pipe, limit=LONGEST_LINE
         )
@@ -121,6 +122,8 @@ class Stdio:
         self._module = module
         self._children: dict[str, Child] = {}
         self._blocks = 0
+        self._said = TemporaryDirectory()
+        """Folder in which each process writes how much memory it uses."""
 
     async def __aenter__(self) -> Stdio:
         return self
@@ -128,25 +131,32 @@ class Stdio:
     async def __aexit__(self, *exc: object) -> None:
         for child in self._children.values():
             await child.stop()
+        self._said.cleanup()
 
-    def resident_kb(self) -> int:
-        return sum(kb_of(child.process.pid) for child in self._children.values())
+    def live_kb(self) -> int | None:
+        # The greatest: a process that was started anew has used little yet.
+        said = [Path(self._said.name, str(one.process.pid)) for one in self._children.values()]
+        found = [int(path.read_text()) for path in said if path.exists()]
+        return max(found, default=None)
 
     async def run(self, block: Block, findings: Findings) -> None:
         self._blocks += 1
         if self._blocks % NEW_EVERY == 0:
-            new = await Child.start(block.revision, self._module)
+            new = await self._start(block.revision)
             await new.line.talk(block.only(()), findings, new.pause)
             self._report(new, await new.stop(), findings)
         child = self._children.get(block.revision)
         if child is None:
-            child = self._children[block.revision] = await Child.start(block.revision, self._module)
+            child = self._children[block.revision] = await self._start(block.revision)
         await child.line.talk(block, findings, child.pause)
         if child.line.ended.is_set() or (child.changed and not child.line.speaker.opening):
             del self._children[block.revision]
             self._report(child, await child.stop(), findings)
         elif child.complaints:
             self._report(child, 0, findings)
+
+    async def _start(self, revision: str) -> Child:
+        return await Child.start(revision, self._module, self._said.name)
 
     def _report(self, child: Child, status: int | None, findings: Findings) -> None:
         if status != 0:

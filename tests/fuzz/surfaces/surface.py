@@ -11,9 +11,8 @@ from contextlib import contextmanager
 from typing import Any, Protocol
 
 from tests.fuzz.findings import Block, Findings
-from tests.soak.figures import give_back, resident_kb
 
-__all__ = ["ANSWER_S", "Complaints", "Surface", "kb_of"]
+__all__ = ["ANSWER_S", "Complaints", "Surface"]
 
 ANSWER_S = 15.0
 """Seconds after which a request counts as not answered."""
@@ -33,23 +32,9 @@ class Surface(Protocol):
         """Send the inputs of a block in a new session, and a probe after them."""
         ...
 
-    def resident_kb(self) -> int:
-        """Return the memory of the target's process, in kB."""
+    def live_kb(self) -> int | None:
+        """Return the memory that the target's process uses, in kB; None if it is not known now."""
         ...
-
-
-def kb_of(pid: int | None = None) -> int:
-    """Return the resident memory of a process, in kB; 0 if it has ended."""
-    if pid is None:
-        # What the C library keeps in reserve comes and goes.
-        give_back()
-        return resident_kb()
-    try:
-        with open(f"/proc/{pid}/status") as status:
-            lines = dict(line.split(":", 1) for line in status)
-        return int(lines["VmRSS"].split()[0])
-    except (OSError, KeyError):
-        return 0
 
 
 class Complaints(logging.Handler):

@@ -13,10 +13,10 @@ import pydantic
 import pytest
 
 import mcp_wire
-from mcp_gen import Client, Context, McpError, Server, Structured, UsageError
+from mcp_gen import Client, Context, McpError, Server, Structured, UsageError, transformed
 from mcp_gen.core.checks.finite import find_non_finite
 from mcp_gen.server.content.results import finite_json, to_json
-from mcp_gen.server.functions.json_types import JsonTypeReader, json_reader_for
+from mcp_gen.values.json_types import JsonTypeReader, json_reader_for
 from mcp_wire import latest
 from tests.client.using import using
 from tests.support.frames import every_revision, with_handshake
@@ -360,6 +360,7 @@ def test_the_meta_of_a_description_is_refused_at_definition() -> None:
         lambda: server.add_prompt(latest.Prompt(name="p", meta=meta), run),
         lambda: server.add_resource("a://b", none, meta=meta),
         lambda: server.add_resource("a://b", "text", meta=meta),
+        lambda: transformed(none, meta=meta),
     ]
     for define in definitions:
         with pytest.raises(UsageError, match=r"JSON has no number nan - at `\$\._meta\.a\[0\]`"):

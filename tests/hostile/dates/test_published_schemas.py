@@ -181,6 +181,11 @@ def test_what_is_checked_is_what_is_published(hint: Any, right: Any, wrong: Any,
     assert not validator.is_valid({"it": wrong})
 
 
+async def test_keywords_of_a_field_with_an_alias_are_not_those_of_its_name() -> None:
+    async with talk(lambda: taking(Model), ALL[-1]) as client:
+        assert await client.text("run", it={"theNumbers": [1], "numbers": [1, 1]}) == "taken"
+
+
 def giving(hint: Any, value: Any) -> Server:
     """Return a server whose tool returns such a value."""
     server = Server("gives")

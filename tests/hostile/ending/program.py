@@ -137,6 +137,6 @@ if __name__ == "__main__":
         log = logging.getLogger("mcp_gen.server")
         log.addHandler(logging.StreamHandler())
         log.setLevel(logging.INFO)
-        server.run("http", port=0, legacy_sse_path="/sse")
+        server.run("http", port=0, announce=False, legacy_sse_path="/sse")
     else:
         server.run("stdio")

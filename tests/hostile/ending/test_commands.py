@@ -10,10 +10,11 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 
 import pytest
 
-from mcp_gen.transports import command
+from mcp_gen.transports import command, process_tree
 from mcp_gen.transports.command import CommandTransport
 from tests.hostile.ending.processes import environment
 
@@ -178,6 +179,15 @@ async def test_a_guard_that_cannot_be_started_is_no_reason_not_to_start_a_comman
         os.close(theirs)
         await transport.aclose()
         assert all_ended(pipe)
+
+
+def test_a_thread_that_ends_hides_no_process_that_another_one_has_started(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    (tmp_path / "children").write_text("11 12 ")
+    threads = [tmp_path / "ended", tmp_path / "children"]
+    monkeypatch.setattr(Path, "glob", lambda folder, pattern: iter(threads))
+    assert process_tree._children(1) == [11, 12]
 
 
 # --- dying ---

@@ -9,7 +9,7 @@ from typing import Any, NoReturn, TypeAlias
 
 import pytest
 
-from mcp_gen import Client, RequestTimeout, Server, SessionLost
+from mcp_gen import Client, RequestTimeout, Server, SessionLost, UsageError
 from mcp_gen.client.session.session import ClientSession
 from mcp_gen.session.duplex import connection
 from mcp_gen.session.duplex.connection import DuplexConnection
@@ -158,9 +158,11 @@ async def cancelled(peer: Peer, call: Awaitable[Any]) -> None:
     await calling
 
 
-WAYS: dict[Callable[[Peer], Awaitable[None]], type[BaseException]] = {
-    cannot_be_encoded: NotImplementedError,
-    cannot_be_encoded_with_progress: NotImplementedError,
+WAYS: dict[
+    Callable[[Peer], Awaitable[None]], type[BaseException] | tuple[type[BaseException], ...]
+] = {
+    cannot_be_encoded: (UsageError, NotImplementedError),
+    cannot_be_encoded_with_progress: (UsageError, NotImplementedError),
     text_is_not_unicode: UnicodeEncodeError,
     nested_too_deeply: RecursionError,
     meta_is_no_object: TypeError,
@@ -171,7 +173,7 @@ WAYS: dict[Callable[[Peer], Awaitable[None]], type[BaseException]] = {
     it_is_cancelled: asyncio.CancelledError,
     it_is_cancelled_and_a_hook_raises: asyncio.CancelledError,
 }
-"""Ways to fail, with the error that the caller gets."""
+"""Ways to fail, with the error that the caller gets: a client checks its arguments first."""
 each_way = pytest.mark.parametrize("way", WAYS, ids=lambda way: way.__name__)
 
 
@@ -295,8 +297,8 @@ async def test_a_request_that_cannot_be_encoded_leaves_no_timer() -> None:
         slow = asyncio.ensure_future(peer.hold(timeout_s=99))
         await until(lambda: peer.left()["waiters"] == 1)
         for timeout_s in (77, 99):
-            with pytest.raises(NotImplementedError):
-                await peer.call(value=object(), timeout_s=timeout_s)
+            with pytest.raises(UnicodeEncodeError):
+                await peer.call(value="\ud800", timeout_s=timeout_s)
         rows = peer.connection._deadlines._rows
         assert {timeout_s: len(row.waits) for timeout_s, row in rows.items()} == {99: 1, 60: 1}
         slow.cancel()

@@ -188,8 +188,8 @@ class TestRefusals:
         ("server", "env", "why"),
         [
             ("http://127.0.0.1:9/mcp", "inherit", "--env is for commands"),
-            ("any", "=x", "--env: expected `NAME=value`, `NAME` or `inherit`"),
-            ("any", "NO_SUCH_VARIABLE", "--env: the environment has no `NO_SUCH_VARIABLE`"),
+            ("python", "=x", "--env: expected `NAME=value`, `NAME` or `inherit`"),
+            ("python", "NO_SUCH_VARIABLE", "--env: the environment has no `NO_SUCH_VARIABLE`"),
         ],
     )
     def test_the_command_line_says_what_it_takes(self, server: str, env: str, why: str) -> None:

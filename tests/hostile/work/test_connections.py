@@ -6,7 +6,7 @@ import asyncio
 import inspect
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
-from typing import Any, cast
+from typing import Any, Literal, cast
 
 import msgspec
 import pytest
@@ -15,7 +15,7 @@ from uvicorn.protocols.http.auto import AutoHTTPProtocol
 
 import mcp_gen.server.serving.http as serving
 from mcp_gen import ConnectionLimits, Server, UsageError
-from mcp_gen.transports.http_server.uvicorn_protocol import DefaultProtocol
+from mcp_gen.transports.http_server.uvicorn_protocol import DefaultProtocol, limited_protocol
 from tests.hostile.work.uvicorn_server import PROTOCOLS, Parser, Served, head, served, status_of
 from tests.server.mounting.gateway import until
 from tests.support.peers.raw import WAIT_S
@@ -168,6 +168,12 @@ def test_uvicorn_has_what_the_protocol_classes_build_on(kind: Parser) -> None:
     else:
         for name in ("on_headers_complete", "on_body", "on_message_complete"):
             assert callable(getattr(base, name))
+
+
+@pytest.mark.parametrize("kind", ["auto", *PROTOCOLS])
+def test_the_parser_that_is_named_is_used(kind: Literal["auto", "h11", "httptools"]) -> None:
+    base = AutoHTTPProtocol if kind == "auto" else PROTOCOLS[kind]
+    assert issubclass(limited_protocol(ConnectionLimits(), kind), base)
 
 
 def test_uvicorn_takes_a_protocol_class() -> None:

@@ -18,7 +18,7 @@ from mcp_gen.server.listing.cursors import MAX_CURSOR
 from mcp_gen.server.mounting import suspended_calls
 from mcp_gen.server.mounting.caller_relay import MAX_QUEUED, CallerRelay
 from mcp_gen.server.mounting.mount import MAX_WARNED
-from mcp_gen.session.duplex.client import MAX_HELD
+from mcp_gen.session.duplex.held_messages import MAX_HELD
 from mcp_gen.session.http_server.streams import MAX_LISTENING
 from tests.server.mounting.gateway import gateway, until, weather
 from tests.support.frames import HANDSHAKE, PER_REQUEST, Speaker, each_lifecycle

@@ -77,6 +77,17 @@ async def test_a_remote_server_is_asked_once_for_all_uris_of_a_listen() -> None:
         assert len(asyncio.all_tasks()) < tasks + 20
 
 
+@pytest.mark.parametrize(("number", "listens"), [(500, 1), (501, 2)])
+async def test_one_listen_at_a_remote_server_has_500_resources(number: int, listens: int) -> None:
+    remote = holding()
+    async with (
+        gateway(remote, PER_REQUEST) as outer,
+        talking(outer, PER_REQUEST) as client,
+    ):
+        assert await listen(client, 1, resourceSubscriptions=uris(number)) == "taken"
+        assert open_listens(remote) == listens + len(["the lists"])
+
+
 @pytest.mark.parametrize("inside", [HANDSHAKE, PER_REQUEST])
 async def test_many_subscriptions_one_by_one_become_few_at_a_remote_server(inside: str) -> None:
     remote = holding()
@@ -120,6 +131,25 @@ async def test_what_a_client_left_is_ended_at_a_remote_server(inside: str) -> No
         )
         assert set(mount._notifications._holders) == {"note://x"}
         assert len(mount._notifications._held) == 1
+
+
+@pytest.mark.parametrize(("wanted", "kept"), [(3, 4), (2, 2)])
+async def test_a_remote_server_is_asked_for_less_when_half_of_a_listen_is_wanted(
+    wanted: int, kept: int
+) -> None:
+    remote = holding()
+    topics: Any = remote.notify.listeners
+    async with gateway(remote, PER_REQUEST) as outer, talking(outer, PER_REQUEST) as other:
+        async with talking(outer, PER_REQUEST) as client:
+            assert await listen(client, 1, resourceSubscriptions=uris(4)) == "taken"
+            assert await listen(other, 1, resourceSubscriptions=uris(wanted)) == "taken"
+            before = len(topics._by_topic)
+        mount: Any = outer.mounts[0]
+        of_all = mount._notifications
+        await asyncio.wait_for(until(lambda: len(of_all._watches) == wanted), WAIT_S)
+        await asyncio.wait_for(until(lambda: of_all._merged is None), WAIT_S)
+        await asyncio.wait_for(until(lambda: len(of_all._groups) == 1), WAIT_S)
+        await asyncio.wait_for(until(lambda: len(topics._by_topic) == before - (4 - kept)), WAIT_S)
 
 
 async def test_of_many_resources_a_remote_server_of_an_older_date_may_refuse_some() -> None:

@@ -105,6 +105,10 @@ async def outcome_of(call: Awaitable[Any]) -> str:
     return FITS
 
 
+MANY = 10**7
+"""Keys and items that a message may have: else very long values are refused before."""
+
+
 @each_hostile
 async def test_a_client_checks_a_result_by_a_hostile_schema(hostile: HostileSchema) -> None:
     tool = {"name": "t", "inputSchema": {"type": "object"}, "outputSchema": hostile.schema}
@@ -113,7 +117,8 @@ async def test_a_client_checks_a_result_by_a_hostile_schema(hostile: HostileSche
     server.on("tools/list", server.complete(listed))
     result: dict[str, Any] = {"content": [], "structuredContent": hostile.value}
     server.on("tools/call", server.complete(result))
-    async with Client("test", schema_timeout_s=DEADLINE_S) as client, bystander():
+    limits: Any = {"schema_timeout_s": DEADLINE_S, "max_values": MANY}
+    async with Client("test", **limits) as client, bystander():
         session = await client.connect(server)
         outcome = await outcome_of(session.call_tool("t", returns=dict[str, Any]))
     assert outcome in hostile.outcomes
@@ -125,8 +130,7 @@ def offering(**schemas: Any) -> Server:
     Raises:
         UsageError: A schema is refused.
     """
-    # Otherwise very long arguments are refused before they are read.
-    limits = PeerLimits(max_values=10**7)
+    limits = PeerLimits(max_values=MANY)
     server = Server("hostile", schema_timeout_s=DEADLINE_S, peer_limits=limits)
 
     async def echo(ctx: Context, arguments: dict[str, Any]) -> Any:
@@ -139,7 +143,7 @@ def offering(**schemas: Any) -> Server:
 
 async def called(server: Server, arguments: Any) -> str:
     """Return the outcome of a call of the tool."""
-    async with Client("test") as client, bystander():
+    async with Client("test", max_values=MANY) as client, bystander():
         session = await client.connect(server)
         async with asyncio.timeout(WAIT_S):
             try:

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from mcp_gen import Context, Server
-from mcp_gen.cli.loading import load
+from mcp_gen.client.connecting.python_code import load
 
 server = load(str(Path(__file__).parents[3] / "examples/everything_server.py"))
 assert isinstance(server, Server)

@@ -9,9 +9,9 @@ import json
 import logging
 import sys
 
-from mcp_gen.cli.loading import load
+from mcp_gen.client.connecting.python_code import load
 
 if __name__ == "__main__":
     logging.basicConfig(level=logging.INFO)
     _, options, *sys.argv = sys.argv
-    load(sys.argv[0]).run("http", port=0, **json.loads(options))
+    load(sys.argv[0]).run("http", port=0, announce=False, **json.loads(options))

@@ -37,6 +37,7 @@ from mcp_gen.apps import (
     visible_to,
 )
 from mcp_wire import latest
+from tests.docs.programs import program
 from tests.support.frames import ALL, Speaker, every_revision
 from tests.support.http.asgi import request
 from tests.support.peers.raw import talking
@@ -528,10 +529,6 @@ async def test_the_example_mixes_a_colour_for_all_and_adjusts_it_for_its_app(rev
 async def test_the_documented_server_is_shown_by_the_documented_host(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    text = (ROOT / "docs" / "apps.md").read_text("utf-8")
-    on_server, in_host = re.findall(r"```python\n(.*?)```", text, re.DOTALL)
-    shown: dict[str, Any] = {"__name__": __name__}
-    exec(on_server, shown)
-    exec(in_host, shown)
-    await shown["show"](shown["server"])
+    with program("apps", "host") as shown:
+        await shown.main()
     assert capsys.readouterr().out == f"time_in {MIME_TYPE} None None\n"

@@ -295,8 +295,11 @@ class Array(msgspec.Struct, array_like=True):
         (FormattedNumber, "FormattedNumber.count: the format 'email' is for texts"),
         (Exemplary, "Exemplary.name: forms have no `examples`"),
         (Tagged, "Tagged: a form has no tag"),
-        (Array, "Array: a form is a dataclass, a Struct or a TypedDict"),
-        (str, "str: a form is a dataclass, a Struct or a TypedDict"),
+        (
+            Array,
+            "Array: a form is a dataclass, an attrs class, a Struct",
+        ),
+        (str, "str: a form is a dataclass, an attrs class, a Struct"),
     ],
     ids=lambda value: getattr(value, "__name__", ""),
 )

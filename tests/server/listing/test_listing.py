@@ -418,8 +418,7 @@ async def test_cursors_that_begin_anywhere_do_not_fill_the_memory(revision: str)
 
 def by_capability(ctx: Context, item: Any) -> bool:
     """Hide items that begin with r from clients without roots."""
-    capabilities: Any = msgspec.to_builtins(ctx.client_capabilities)
-    return not item.name.startswith("r") or "roots" in capabilities
+    return not item.name.startswith("r") or ctx.client_capabilities.roots is not None
 
 
 @every_revision

@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import ast
-import re
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -72,7 +69,7 @@ async def test_a_mounted_tool_is_offered_in_another_way(revision: str, inside: s
         async with talk(lambda: server, revision) as client:
             tools = (await client.request("tools/list"))["tools"]
             result = await client.request(
-                "tools/call", {"name": "post", "arguments": {"whom": "Ada", "key": "mine"}}
+                "tools/call", {"name": "post", "arguments": {"whom": "Ada"}}
             )
             itself = await client.request(
                 "tools/call", {"name": "far_send", "arguments": {"to": "Bo"}}
@@ -114,6 +111,16 @@ async def test_it_may_stand_in_front_of_the_mounted_one(revision: str) -> None:
         tools = (await client.request("tools/list"))["tools"]
         assert await client.text("far_forecast", place="Oslo") == "Oslo: sun, says weather"
     assert [t["description"] for t in tools if t["name"] == "far_forecast"] == ["In short."]
+
+
+async def test_standing_in_front_on_purpose_is_not_warned_of(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    server = near(weather())
+    server.transform_tool("far_forecast", description="In short.")
+    async with talk(lambda: server, PER_REQUEST) as client:
+        assert "far_forecast" in await client.names("tools/list", "tools")
+    assert caplog.text == ""
 
 
 async def test_a_tool_that_is_mounted_twice_over_is_found() -> None:
@@ -270,29 +277,3 @@ async def test_a_far_tool_must_have_been_asked_for() -> None:
         assert (await server.find_tool("far_forecast")).name == "far_forecast"
         server.transform_tool("far_forecast", description="In short.")
         assert server.tools.names == ["far_forecast"]
-
-
-async def test_the_documented_transformations_of_mounts_do_what_they_say() -> None:
-    page = Path(__file__).parents[3] / "docs" / "transformation.md"
-    _, block = re.findall(r"```python\n(.*?)```", page.read_text("utf-8"), re.DOTALL)
-    notes = Server("notes")
-
-    @notes.tool
-    async def delete(name: str) -> str:
-        return f"{name} is gone"
-
-    async with Client("gateway") as client:
-        server = Server("gateway")
-        shown: dict[str, Any] = {
-            "Argument": Argument,
-            "gateway": server,
-            "session": await client.connect(notes),
-            "transformed": transformed,
-            "weather": weather(),
-        }
-        code = compile(block, str(page), "exec", flags=ast.PyCF_ALLOW_TOP_LEVEL_AWAIT)
-        await eval(code, shown)
-        assert server.tools.names == ["weather_forecast", "forecast", "forget"]
-        async with talk(lambda: server, PER_REQUEST) as talking:
-            assert await talking.text("forget", note="shopping") == "shopping is gone"
-            assert await talking.text("forecast", city="Oslo") == "Oslo: sun, says weather"

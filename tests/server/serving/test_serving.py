@@ -324,6 +324,25 @@ async def test_a_request_that_begins_no_session_makes_no_server() -> None:
     assert len(made) == before
 
 
+@with_sessions
+async def test_a_handshake_that_fails_closes_the_server_that_was_made_for_it(revision: str) -> None:
+    began: list[str] = []
+    left: list[str] = []
+
+    @asynccontextmanager
+    async def lifespan(server: Server) -> AsyncIterator[None]:
+        began.append(server.name)
+        yield
+        left.append(server.name)
+
+    app = Server.per_connection(lambda: Server("each", lifespan=lifespan)).asgi()
+    reply = await asgi.request(app, Speaker(revision).request(1, "initialize", {"clientInfo": 5}))
+    assert reply.json["error"]["code"] == -32602
+    # The other one is for requests without sessions.
+    assert (began, left) == (["each", "each"], ["each"])
+    await app.aclose()
+
+
 async def test_the_end_of_the_app_ends_every_server() -> None:
     left: list[str] = []
 

@@ -15,8 +15,7 @@ __all__ = ["admitted", "is_admin", "opened_as"]
 
 def is_admin(ctx: Context) -> bool:
     """Return True if the client of a request is named `admin`."""
-    info: Any = ctx.client_info
-    return bool((info.name if hasattr(info, "name") else info["name"]) == "admin")
+    return ctx.client_info is not None and ctx.client_info.name == "admin"
 
 
 async def opened_as(client: Conversation, name: str) -> None:

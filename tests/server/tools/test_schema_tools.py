@@ -17,7 +17,7 @@ from mcp_gen import Context, McpError, Server, UsageError, content
 from mcp_gen.schemas.messages import MAX_MESSAGE
 from mcp_gen.server.functions import schema_validation
 from mcp_gen.server.functions.schema_validation import MAX_DEPTH, MAX_SUBSCHEMAS
-from mcp_wire import REVISIONS, latest
+from mcp_wire import REVISIONS, UNSET, latest
 from tests.server.tools.calls import call, failure, listed, texts, with_tool
 from tests.support.frames import every_revision
 
@@ -209,7 +209,7 @@ async def test_data_that_fits_the_output_schema_is_structured_content_and_text(
     assert getattr(await listed(server, revision), "output_schema", None) == (
         schema if has_it else None
     )
-    assert getattr(result, "structured_content", None) == ({"a": 1} if has_it else None)
+    assert result.structured_content == ({"a": 1} if has_it else UNSET)
     assert texts(result) == ['{"a":1}']
 
 
@@ -218,8 +218,8 @@ async def test_data_that_is_no_object_is_wrapped_where_it_must_be_one(revision: 
     server = giving([1, 2], {"type": "array", "items": {"$ref": "#/$defs/n"}, "$defs": {"n": {}}})
     holds = mcp_wire.profile(revision).structured_content
     result = await call(server, revision)
-    wanted = {"none": None, "object": {"result": [1, 2]}, "any": [1, 2]}[holds]
-    assert getattr(result, "structured_content", None) == wanted
+    wanted = {"none": UNSET, "object": {"result": [1, 2]}, "any": [1, 2]}[holds]
+    assert result.structured_content == wanted
     assert texts(result) == ["[1,2]"]
 
 
@@ -228,8 +228,8 @@ async def test_a_text_is_data_where_the_output_schema_says_so(revision: str) -> 
     result = await call(giving("a", {"type": "string"}), revision)
     assert texts(result) == ["a"]
     holds = mcp_wire.profile(revision).structured_content
-    wanted = {"none": None, "object": {"result": "a"}, "any": "a"}[holds]
-    assert getattr(result, "structured_content", None) == wanted
+    wanted = {"none": UNSET, "object": {"result": "a"}, "any": "a"}[holds]
+    assert result.structured_content == wanted
 
 
 NUMBERED = {

@@ -219,6 +219,7 @@ async def test_the_input_schema_says_what_the_function_takes(revision: str) -> N
             "b": {"type": "string", "description": "second", "default": "x"},
         },
         "required": ["a"],
+        "additionalProperties": False,
     }
 
 

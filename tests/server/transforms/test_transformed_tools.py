@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import datetime
 import logging
-import re
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Annotated, Any, Literal
 
 import jsonschema_rs
@@ -18,6 +16,7 @@ import mcp_wire
 from mcp_gen import Accepted, Argument, Context, Server, UsageError, transformed
 from mcp_gen.server.tools.tool import ServerTool
 from mcp_wire import latest
+from tests.docs.programs import program
 from tests.server.tasks.raw_client import CORE, conversing
 from tests.server.tools.calls import call, failure, listed, texts, with_tool
 from tests.support.frames import Speaker, every_revision
@@ -177,6 +176,7 @@ async def test_a_schema_has_the_arguments_that_clients_see(revision: str) -> Non
             "kind": {"enum": ["blog", "news"]},
         },
         "required": ["query", "kind"],
+        "additionalProperties": False,
     }
 
 
@@ -348,25 +348,33 @@ async def test_a_name_that_was_a_hidden_arguments_is_free() -> None:
     assert texts(await call(server, limit="a")) == ["a 1 None all"]
 
 
-@EACH_KIND
+@pytest.mark.parametrize("tool", [function_tool, raw_tool])
 async def test_clients_cannot_give_what_is_fixed(tool: Any) -> None:
     arguments = {"limit": Argument(fixed=7)}
     if tool is raw_tool:
         arguments["secret"] = Argument(fixed="key")
-        assert "limit" in await failure(offering(tool(), arguments=arguments), q="a", limit=9)
-        return
-    result = await call(offering(tool(), arguments=arguments), q="a", limit=9)
-    assert texts(result) == ["a 7 None all"]
+    said = await failure(offering(tool(), arguments=arguments), q="a", limit=9)
+    assert "unknown argument 'limit'" in said
+
+
+async def test_what_clients_give_for_a_fixed_argument_is_ignored_by_an_open_schema() -> None:
+    server = offering(function_with_a_schema(), arguments={"limit": Argument(fixed=7)})
+    assert texts(await call(server, q="a", limit=9)) == ["a 7 None all"]
+
+
+def loose_tool() -> Any:
+    """Return the tool of a function that ignores arguments without a parameter."""
+    return with_tool(search, unknown_arguments="ignore").tools["search"]
 
 
 async def test_what_is_written_over_may_be_of_any_type() -> None:
-    server = offering(function_tool(), arguments={"limit": Argument(fixed=7)})
+    server = offering(loose_tool(), arguments={"limit": Argument(fixed=7)})
     result = await call(server, q="a", limit="x", limit_={"y": 1})
     assert texts(result) == ["a 7 None all"]
 
 
 async def test_a_hidden_argument_has_the_tools_own_default() -> None:
-    server = offering(function_tool(), arguments={"limit": Argument(hide=True)})
+    server = offering(loose_tool(), arguments={"limit": Argument(hide=True)})
     assert texts(await call(server, q="a", limit=9)) == ["a 5 None all"]
 
 
@@ -450,6 +458,13 @@ async def test_arguments_that_pydantic_reads_are_renamed_too() -> None:
     server = offering(lend, arguments={"book": Argument(name="item"), "days": Argument(fixed=1)})
     assert texts(await call(server, item={"title": "Emma"})) == ["Emma 1"]
     assert "`$.arguments.item.title`" in await failure(server, item={})
+
+
+async def test_fixed_arguments_are_enough_for_a_tool_with_a_schema_of_its_own() -> None:
+    server = offering(function_with_a_schema(), arguments={"q": Argument(fixed="words")})
+    async with talking(server, SESSIONS) as client:
+        called = await client.ask(client.speaker.request(1, "tools/call", {"name": "search"}))
+    assert called["result"]["content"][0]["text"] == "words 5 None all"
 
 
 async def test_a_transformed_tool_can_be_transformed() -> None:
@@ -627,7 +642,8 @@ async def test_keywords_stand_beside_definitions_that_refer_to_arguments(revisio
 @EACH_KIND
 async def test_an_argument_made_required_is_missed(tool: Any, revision: str) -> None:
     server = offering(tool(), arguments={"limit": Argument(name="most", required=True)})
-    said = await failure(server, revision, q="a", secret="key")
+    more = {"secret": "key"} if tool is raw_tool else {}
+    said = await failure(server, revision, q="a", **more)
     assert "missing required field `most`" in said
 
 
@@ -776,13 +792,12 @@ async def test_a_tool_of_another_server_is_offered_as_it_is() -> None:
 
 @every_revision
 async def test_the_documented_transformation_does_what_it_says(revision: str) -> None:
-    page = Path(__file__).parents[3] / "docs" / "transformation.md"
-    block, _ = re.findall(r"```python\n(.*?)```", page.read_text("utf-8"), re.DOTALL)
-    shown: dict[str, Any] = {"__name__": __name__}
-    exec(block, shown)
-    server: Server = shown["server"]
+    with program("transformation", "search") as shown:
+        server: Server = shown.server
     schema = (await listed(server, revision)).input_schema
     assert list(schema["properties"]) == ["words", "limit"]
-    assert texts(await call(server, revision, words="lamp", tenant="other")) == ["guest: lamp"]
+    assert texts(await call(server, revision, words="lamp")) == ["guest: lamp"]
+    said = await failure(server, revision, words="lamp", tenant="other")
+    assert "unknown argument 'tenant'" in said
     assert "`$.arguments.limit`" in await failure(server, revision, words="lamp", limit=30)
-    assert shown["archive"].tools.names == ["search"]
+    assert shown.archive.tools.names == ["search"]

@@ -15,6 +15,7 @@ import mcp_wire
 from mcp_gen import McpError
 from mcp_gen.core import envelope
 from mcp_gen.session.duplex.client import ClientConnection
+from mcp_gen.session.duplex.client_parts import ClientParts
 from mcp_gen.session.duplex.connection import DuplexConnection
 from mcp_gen.session.messages.sender import RequestSender
 from mcp_gen.transports.memory import MemoryTransport, memory_pair
@@ -131,7 +132,7 @@ async def open_client(revision: str, server: Everything | None = None) -> AsyncI
     ours, theirs = memory_pair()
     said: list[str] = []
     hooks = ClientHooks(lambda: connection.changed())
-    connection = ClientConnection(ours, hooks)
+    connection = ClientConnection(ours, ClientParts(hooks))
     profile = mcp_wire.profile(revision)
     dispatch = import_module(f"{profile.module}.dispatch")
     handlers = client_handlers(revision, hooks, said)

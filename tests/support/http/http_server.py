@@ -36,4 +36,4 @@ async def wait_for_ever(ctx: Context) -> str:
 
 
 if __name__ == "__main__":
-    server.run("http", port=int(sys.argv[1]), **json.loads(sys.argv[2]))
+    server.run("http", port=int(sys.argv[1]), announce=False, **json.loads(sys.argv[2]))

@@ -5,34 +5,33 @@ from __future__ import annotations
 import re
 from importlib import import_module
 from pathlib import Path
-from typing import Any
 
 from starlette.testclient import TestClient
 
 from mcp_gen import Server
+from mcp_gen.core.stores.sessions import MemorySessionStore
 from mcp_gen.server.serving.http import HttpOptions
+from tests.docs.programs import program
 from tests.support.frames import HANDSHAKE, PER_REQUEST, Speaker
 from tests.support.http.asgi import headers_of, surfing
 
 PAGE = (Path(__file__).parents[3] / "docs" / "http.md").read_text("utf-8")
-MOUNTED, STORED = re.findall(r"^```python\n(.*?)^```", PAGE, re.DOTALL | re.MULTILINE)
 
 
 def test_a_mounted_server_answers_where_the_page_says() -> None:
-    shown: dict[str, Any] = {}
-    exec(MOUNTED, shown)
+    with program("http", "app") as shown:
+        app = shown.app
     speaker = Speaker(PER_REQUEST)
     message = speaker.request(1, "server/discover")
-    with TestClient(shown["app"], base_url="http://127.0.0.1") as client:
+    with TestClient(app, base_url="http://127.0.0.1") as client:
         reply = client.post("/tools/mcp", content=message, headers=headers_of(speaker, message))
     assert reply.json()["result"]["supportedVersions"] == [PER_REQUEST]
 
 
 async def test_a_store_that_is_given_keeps_the_sessions() -> None:
-    shown: dict[str, Any] = {"server": Server("inventory")}
-    exec(STORED, shown)
-    async with surfing(shown["app"], HANDSHAKE):
-        assert len(shown["store"]) == 1
+    store = MemorySessionStore()
+    async with surfing(Server("inventory").asgi(session_store=store), HANDSHAKE):
+        assert len(store) == 1
 
 
 def test_what_the_contracts_are_called_is_there() -> None:

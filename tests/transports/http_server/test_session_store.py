@@ -107,6 +107,20 @@ async def test_a_store_has_when_a_session_began_and_how_often_it_has_moved(revis
 
 
 @with_sessions
+async def test_a_session_that_was_stored_without_its_moves_has_none(revision: str) -> None:
+    store = Elsewhere()
+    async with moved(revision, session_store=store) as (client, second):
+        ((id, kept),) = store.kept.items()
+        session = msgspec.json.decode(kept)
+        del session["moves"]
+        store.kept[id] = msgspec.json.encode(session)
+        await client.ask(client.speaker.call(1, "who"))
+        (one,) = second.sessions()
+        found = getattr(one, "moves", None)
+    assert found == 1
+
+
+@with_sessions
 async def test_what_the_client_wants_to_hear_goes_with_it(revision: str) -> None:
     async with moved(revision) as (client, second):
         await client.ask(client.speaker.call(1, "who"))

@@ -12,6 +12,7 @@ import msgspec
 from mcp_gen import PeerLimits, Server
 from mcp_gen.core.stores.sessions import MemorySessionStore
 from mcp_gen.session.duplex.server import MAX_HELD
+from mcp_gen.session.http_server.sessions import ENDING_BESIDE
 from mcp_gen.transports.http_server.app import AsgiApp
 from mcp_gen.transports.http_server.legacy_sse import MAX_EARLY
 from tests.hostile.work.limits.limit import TAKEN, Limit
@@ -102,6 +103,34 @@ async def stored_sessions_at_once(number: int) -> str:
     await first.aclose()
     await second.aclose()
     return _outcome(statuses)
+
+
+class SlowStore(MemorySessionStore):
+    """Store that forgets a session when it is told to."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.go_on = asyncio.Event()
+
+    async def forget(self, id: str) -> None:
+        await self.go_on.wait()
+        await super().forget(id)
+
+
+async def sessions_that_end_slowly(number: int) -> str:
+    """Begin sessions one after another, and end each at once."""
+    store, last = SlowStore(), 0
+    app = Server("s").asgi(max_sessions=AT, session_store=store)
+    for _ in range(number):
+        begun = await request(app, OLD.initialize(0))
+        last = begun.status
+        if last != 200:
+            break
+        name = str(OLD.profile.session_header)
+        await request(app, headers={name: begun.headers[name.lower()]}, method="DELETE")
+    store.go_on.set()
+    await app.aclose()
+    return TAKEN if last == 200 else str(last)
 
 
 async def legacy_streams_at_once(number: int) -> str:
@@ -236,6 +265,7 @@ LIMITS = [
     Limit("sessions at once with a store", AT, 200, "503", sessions_at_once_with_a_store),
     Limit("sessions at once of slow servers", AT, 200, "503", sessions_at_once_with_slow_servers),
     Limit("stored sessions at once", AT, 200, "404", stored_sessions_at_once),
+    Limit("sessions that end slowly", AT + ENDING_BESIDE, 200, "503", sessions_that_end_slowly),
     Limit("legacy streams at once", AT, 100, "503", legacy_streams_at_once),
     Limit("legacy streams that were left", AT, 100, "503", legacy_streams_that_were_left),
     Limit(

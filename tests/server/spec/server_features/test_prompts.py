@@ -8,7 +8,7 @@ from functools import cache
 from itertools import product
 from typing import Any, Literal
 
-from mcp_gen import Context, Server, user
+from mcp_gen import Context, InvalidParams, Server, user
 from mcp_gen.server.content import blocks
 from mcp_wire import latest
 from tests.server.spec.clients import is_admin, opened_as
@@ -270,9 +270,13 @@ async def test_a_prompt_that_fails_is_an_internal_error_that_tells_no_secret(
 @requirement("prompts:arguments-validated")
 async def test_arguments_that_a_prompt_does_not_take_never_get_to_it(connect: Connect) -> None:
     async with connect(library) as client:
-        await get(client, "greet", name="Ada", age="36")
-        await get(client, "form", first="one", third="three")
-        assert await client.text("reached") == "[('Ada', 'short'), {'first': 'one'}]"
+        for name, given in (
+            ("greet", {"name": "Ada", "age": "36"}),
+            ("form", {"first": "one", "third": "three"}),
+        ):
+            refused = await client.refusal("prompts/get", {"name": name, "arguments": given})
+            assert refused.code == InvalidParams.code
+        assert await client.text("reached") == "[]"
 
 
 BAD: list[tuple[str, Any]] = [

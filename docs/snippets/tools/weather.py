@@ -1,0 +1,13 @@
+from mcp_gen import Server
+
+server = Server("weather", "1.0.0")
+
+
+@server.tool
+async def forecast(city: str, days: int = 1) -> str:
+    """Forecast the weather of a city."""
+    return f"{days} days of sun in {city}"
+
+
+if __name__ == "__main__":
+    server.run("stdio")

@@ -1,0 +1,207 @@
+"""Pages of docs/ as programs and transcripts: read, run and filled in.
+
+A Python block follows a comment with its file, `<!-- docs/snippets/tools/first.py -->`, and is
+that file to the letter. A console block that begins with `$ ` is a transcript: its commands run in
+a copy of the page's folder of snippets, one after the other, and print what the page shows. `...`
+on a line of its own stands for any lines, within a line for any characters. A command that ends
+with `&` goes on until the page ends; port 8000 stands for a free one.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Generator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+
+ROOT = Path(__file__).parents[2]
+DOCS = ROOT / "docs"
+SNIPPETS = DOCS / "snippets"
+TIME_LIMIT_S = 60
+
+_BLOCK = re.compile(r"(?:^<!-- (\S+) -->\n)?^```(\w+)\n(.*?)^```$", re.M | re.S)
+_PORT = "8000"
+
+
+@dataclass(frozen=True)
+class Block:
+    """A fenced block of a page."""
+
+    language: str
+    text: str
+    path: str | None
+    """File that the block shows."""
+    line: int
+
+    @property
+    def is_transcript(self) -> bool:
+        """Return True for commands with what they print."""
+        return self.language == "console" and self.text.startswith("$ ")
+
+
+@dataclass(frozen=True)
+class Command:
+    """A command of a transcript, and what it prints."""
+
+    words: str
+    printed: str
+
+
+def pages() -> list[Path]:
+    """Return the pages that people read: the README and docs/, without the generated reference."""
+    return [ROOT / "README.md", *sorted(DOCS.glob("*.md"))]
+
+
+def blocks(page: Path) -> list[Block]:
+    """Return the fenced blocks of a page, in order."""
+    text = page.read_text("utf-8")
+    return [
+        Block(one[2], one[3], one[1], text.count("\n", 0, one.start()) + 1)
+        for one in _BLOCK.finditer(text)
+    ]
+
+
+def commands(block: Block) -> list[Command]:
+    """Return the commands of a transcript."""
+    parts = re.split(r"^\$ ", block.text, flags=re.M)[1:]
+    found: list[Command] = []
+    for part in parts:
+        words, _, printed = part.partition("\n")
+        while words.endswith("\\"):
+            more, _, printed = printed.partition("\n")
+            words = f"{words[:-1].rstrip()} {more.strip()}"
+        found.append(Command(words, printed))
+    return found
+
+
+def says(printed: str, shown: str) -> bool:
+    """Return True if a command printed what a page shows."""
+    pattern = ""
+    for line in shown.strip("\n").split("\n"):
+        if line.strip() == "...":
+            pattern += r"(?:.*\n)*?"
+        else:
+            pattern += r".*".join(re.escape(part) for part in line.rstrip().split("...")) + "\n"
+    return re.fullmatch(pattern, "".join(f"{line}\n" for line in _trimmed(printed))) is not None
+
+
+def _trimmed(printed: str) -> list[str]:
+    """Return the lines of a text without space at their ends, and without empty ones around."""
+    lines = "\n".join(line.rstrip() for line in printed.split("\n"))
+    return lines.strip("\n").split("\n")
+
+
+@dataclass
+class Shell:
+    """Runs the commands of one page in a folder."""
+
+    folder: Path
+    port: int
+    started: list[subprocess.Popen[bytes]] = field(default_factory=list["subprocess.Popen[bytes]"])
+
+    def run(self, command: str) -> str:
+        """Run a command and return what it printed, errors included."""
+        words = command.replace(_PORT, str(self.port))
+        if words.endswith("&"):
+            self._start(words[:-1])
+            return ""
+        ran = subprocess.run(
+            ["/bin/sh", "-c", words],
+            cwd=self.folder,
+            env=self._environment(),
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            timeout=TIME_LIMIT_S,
+            check=False,
+        )
+        return ran.stdout.replace(str(self.port), _PORT)
+
+    def _start(self, words: str) -> None:
+        self.started.append(
+            subprocess.Popen(
+                ["/bin/sh", "-c", f"exec {words}"],
+                cwd=self.folder,
+                env=self._environment(),
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.DEVNULL,
+                stderr=subprocess.DEVNULL,
+            )
+        )
+        deadline = time.monotonic() + TIME_LIMIT_S
+        while True:
+            with socket.socket() as probe:
+                if probe.connect_ex(("127.0.0.1", self.port)) == 0:
+                    return
+            assert self.started[-1].poll() is None, f"it ended: {words}"
+            assert time.monotonic() < deadline, f"it does not listen: {words}"
+            time.sleep(0.05)
+
+    def _environment(self) -> dict[str, str]:
+        path = os.pathsep.join([str(Path(sys.executable).parent), os.environ.get("PATH", "")])
+        # Colours and the width of a terminal do not depend on who runs it.
+        shown = {"COLUMNS": "100", "NO_COLOR": "1", "TERM": "dumb", "PYTHONUNBUFFERED": "1"}
+        return {**os.environ, **shown, "PATH": path}
+
+    def close(self) -> None:
+        """End what goes on."""
+        for process in self.started:
+            process.send_signal(signal.SIGTERM)
+        for process in self.started:
+            try:
+                process.wait(10)
+            except subprocess.TimeoutExpired:
+                process.kill()
+                process.wait()
+
+
+@contextmanager
+def shell(page: Path, folder: Path) -> Generator[Shell]:
+    """Give a shell in a copy of the snippets of a page."""
+    if page.parent == ROOT:
+        shutil.copytree(ROOT / "examples", folder / "examples")
+    snippets = SNIPPETS / page.stem
+    if snippets.is_dir():
+        shutil.copytree(snippets, folder, dirs_exist_ok=True)
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port = probe.getsockname()[1]
+    opened = Shell(folder, port)
+    try:
+        yield opened
+    finally:
+        opened.close()
+
+
+def filled_in(page: Path, folder: Path) -> str:
+    """Return the text of a page with its files, and with what its commands print now."""
+    with shell(page, folder) as opened:
+
+        def fill(match: re.Match[str]) -> str:
+            path, language, text = match.groups()
+            head = f"<!-- {path} -->\n" if path else ""
+            block = Block(language, text, path, 0)
+            if path:
+                text = (ROOT / path).read_text("utf-8")
+            elif block.is_transcript:
+                text = "".join(_run_again(opened, command) for command in commands(block))
+            return f"{head}```{language}\n{text}```"
+
+        return _BLOCK.sub(fill, page.read_text("utf-8"))
+
+
+def _run_again(opened: Shell, command: Command) -> str:
+    printed = opened.run(command.words)
+    if says(printed, command.printed):
+        printed = command.printed
+    lines = _trimmed(printed) if printed.strip() else []
+    return "".join(f"{line}\n" for line in (f"$ {command.words}", *lines))

@@ -1,0 +1,1 @@
+"""Arguments that a tool or a prompt does not have."""

@@ -1,0 +1,1 @@
+"""The choice of tests for a fault."""

@@ -1,0 +1,65 @@
+"""The order of the tests for a fault."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from pathlib import Path
+from unittest import mock
+
+import pytest
+
+from tests.mutants.choice.selection import DEFAULTS, FACT_TABLE, GENERATED, Selector
+from tests.mutants.operators import changes
+from tests.mutants.places import Place
+from tests.mutants.reach import Reach, TracedTest
+
+ROOT = Path(__file__).parents[3]
+SOURCE = "def f(tool):\n    if tool.meta is not None:\n        check(tool.meta)\n"
+
+
+def chosen(path: str, package: str, *tests: TracedTest) -> list[str]:
+    """Return the ids of tests that all reach a fault, in the order of the choice."""
+    by_file: dict[str, list[TracedTest]] = defaultdict(list)
+    by_function: dict[str, list[TracedTest]] = defaultdict(list)
+    for test in tests:
+        by_file[test.file].append(test)
+        by_function[test.function].append(test)
+    map_ = mock.Mock(spec=Reach)
+    map_.configure_mock(
+        tests={test.id: test for test in tests}, by_file=by_file, by_function=by_function
+    )
+    map_.reaching.return_value = {test.id for test in tests}
+    change = next(one for one in changes(SOURCE.encode()) if one.what == "the call is dropped")
+    place = Place(path, package, change, "check(tool.meta)")
+    return [test.id for test in Selector(map_, ROOT, set()).tests(place)]
+
+
+def test_a_test_with_the_words_of_the_line_in_its_name_comes_first() -> None:
+    named = TracedTest("tests/a/test_a.py::test_the_meta_of_a_tool_is_checked", 0.1, False, 9)
+    other = TracedTest("tests/a/test_a.py::test_another_thing", 0.1, False, 9)
+    more = [TracedTest(f"tests/a/test_a.py::test_{n}", 0.1, False, 9) for n in "bcd"]
+    assert chosen("mcp_gen/x/y.py", "server", *more, other, named)[0] == named.id
+
+
+def test_a_test_in_the_folder_of_the_module_comes_before_one_elsewhere() -> None:
+    near = TracedTest("tests/server/tools/test_calls.py::test_b", 0.1, False, 9)
+    far = TracedTest("tests/hostile/work/test_kept.py::test_a", 0.1, False, 9)
+    assert chosen("mcp_gen/server/tools/output.py", "server", far, near) == [near.id, far.id]
+
+
+def test_what_many_tests_share_makes_each_of_them_a_long_one() -> None:
+    shared = TracedTest("tests/a/test_a.py::test_a", 0.1, False, 9, (("fixture", 20.0),))
+    alone = TracedTest("tests/a/test_a.py::test_b", 1.0, False, 9)
+    assert chosen("mcp_gen/x/y.py", "server", shared, alone) == [alone.id, shared.id]
+
+
+def test_for_the_generator_its_whole_output_comes_first() -> None:
+    whole = TracedTest(GENERATED, 6.0, True, 70)
+    short = TracedTest("tests/codegen/test_a.py::test_a", 0.1, False, 9)
+    assert chosen("codegen/x.py", "codegen", short, whole) == [whole.id, short.id]
+
+
+@pytest.mark.parametrize("named", [DEFAULTS, FACT_TABLE, GENERATED])
+def test_a_test_that_is_named_exists(named: str) -> None:
+    file, _, function = named.partition("::")
+    assert f"def {function}" in (ROOT / file).read_text("utf-8")

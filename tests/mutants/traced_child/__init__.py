@@ -1,0 +1,1 @@
+"""A folder for PYTHONPATH: each process that a traced test starts records its lines."""

@@ -1,0 +1,1 @@
+"""Tests of types and values of users."""
