@@ -22,11 +22,13 @@ from mcp_gen import (
     FileResources,
     PeerLimits,
     Server,
+    SessionState,
     Tasks,
 )
 from mcp_gen.client.requests.settings import ClientSettings
 from mcp_gen.core.stores.events import MemoryEventStore
 from mcp_gen.core.stores.sessions import MemorySessionStore
+from mcp_gen.core.stores.state import MemoryStateStore
 from mcp_gen.server.serving.http import HttpOptions
 from mcp_gen.session.http_server.sessions import SessionLimits
 from mcp_gen.session.kernel.limits import Limits
@@ -59,6 +61,8 @@ OWNERS: dict[str, Callable[..., Any]] = {
     "FileResources": FileResources,
     "MemoryEventStore": MemoryEventStore,
     "MemorySessionStore": MemorySessionStore,
+    "MemoryStateStore": MemoryStateStore,
+    "SessionState": SessionState,
 }
 """Classes and functions that take the options of the page."""
 BESIDE = {
@@ -235,7 +239,16 @@ def test_every_default_is_that_of_the_code() -> None:
 
 @pytest.mark.parametrize(
     "owner",
-    ["PeerLimits", "ConnectionLimits", "SessionLimits", "Tasks", "Server", "server.asgi", "Client"],
+    [
+        "PeerLimits",
+        "ConnectionLimits",
+        "SessionLimits",
+        "Tasks",
+        "Server",
+        "server.asgi",
+        "Client",
+        "SessionState",
+    ],
 )
 def test_every_limit_that_users_can_set_has_its_row(owner: str) -> None:
     wanted = {BESIDE.get((owner, name), (owner, name)) for name in numbers(OWNERS[owner])}

@@ -10,9 +10,9 @@ import pytest
 
 from mcp_gen import Client, Context, Depends, Server, UsageError, current_context
 from mcp_gen.types import Prompt
-from tests.support.frames import HANDSHAKE, PER_REQUEST, Speaker, every_revision
-from tests.support.http.asgi import begin, headers_of, request
+from tests.support.frames import HANDSHAKE, PER_REQUEST, every_revision
 from tests.support.peers.connect import talk
+from tests.test_walk import over_asgi
 
 OUTSIDE = (
     "current_context(): no request is answered here. Call it in a tool, resource, prompt, hook or "
@@ -97,14 +97,10 @@ def test_outside_of_a_request_the_error_says_where_to_call_it() -> None:
 async def test_an_app_that_answers_in_the_task_of_the_caller_leaves_nothing_behind(
     revision: str,
 ) -> None:
-    app, speaker = helped().asgi(), Speaker(revision)
-    session = await begin(app, speaker)
-    message = speaker.call(1, "direct")
-    answer = await request(app, message, {**session, **headers_of(speaker, message)})
-    assert b"same" in answer.body
-    with pytest.raises(UsageError):
-        current_context()
-    await app.aclose()
+    async with over_asgi(revision) as call:
+        assert b'"3"' in await call()
+        with pytest.raises(UsageError):
+            current_context()
 
 
 async def test_a_thread_that_was_started_without_the_context_has_none() -> None:
