@@ -186,7 +186,8 @@ def peers(session: nox.Session) -> None:
     }
     # What a client saw in its one run, many tests look at: they stay in one process.
     groups = () if session.posargs else ("--dist", "loadgroup")
-    words = ("tests/peers", *at_once(session), *groups, *session.posargs)
+    folders = ("tests/peers", "tests/everyday/migration")
+    words = (*folders, *at_once(session), *groups, *session.posargs)
     run_tests(session, *words, env=environment)
 
 

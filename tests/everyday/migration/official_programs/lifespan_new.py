@@ -1,0 +1,30 @@
+"""A server that opens a database for as long as it runs."""
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+
+from mcp_gen import Context, Server
+
+
+@dataclass
+class Database:
+    rows: dict[str, int] = field(default_factory=dict)
+
+
+@asynccontextmanager
+async def lifespan(server: Server) -> AsyncIterator[Database]:
+    yield Database({"bolt": 12})
+
+
+mcp = Server("stock", lifespan=lifespan)
+
+
+@mcp.tool
+async def stock(item: str, ctx: Context) -> int:
+    """Tell how many there are."""
+    return ctx.lifespan.rows.get(item, 0)
+
+
+if __name__ == "__main__":
+    mcp.run()
