@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from mcp_gen.client.callbacks.violations import Violation
     from mcp_gen.client.client import Client
+    from mcp_gen.client.requests.retrying import Retry
     from mcp_gen.client.session.session import ClientSession
     from mcp_gen.client.subscriptions.watch import Change, ChangeWatch
     from mcp_gen.client.tasks.state import TaskState
@@ -107,6 +108,7 @@ __all__ = [
     "Reconnect",
     "RequestTimeout",
     "ResourceNotFound",
+    "Retry",
     "SchemaNotChecked",
     "Server",
     "ServerConfig",
@@ -161,6 +163,7 @@ _HOMES = {
     "PeerLimits": "mcp_gen.core.peer_limits",
     "Projected": "mcp_gen.core.projection.project",
     "Reconnect": "mcp_gen.manager.events",
+    "Retry": "mcp_gen.client.requests.retrying",
     "Violation": "mcp_gen.client.callbacks.violations",
     "Server": "mcp_gen.server.server",
     "SessionState": "mcp_gen.server.session_state",
