@@ -68,7 +68,6 @@ WORDS: Mapping[str, Mapping[str, str]] = {
         "read_resource": "register each with `@server.resource(uri)`; to read one, use a `Client`",
         "request_context": "call `mcp_gen.current_context()`",
         "resource_template": 'write `@server.resource("users://{id}")`',
-        "run_async": "write `await server.serve(transport)`, or `server.run()` without a loop",
         "run_http_async": "serve `server.asgi()` with an ASGI server",
         "run_stdio_async": 'write `server.run("stdio")` without a loop',
         "sse_app": 'write `server.asgi(legacy_sse_path="/sse")`',

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+from collections.abc import Callable
 from typing import Any
 
 from mcp_gen import Server
@@ -34,6 +36,11 @@ class Timing:
 
     async def on_call_tool(self, context: Any, call_next: Any) -> Any:
         return await call_next(context)
+
+
+async def without_a_loop(run: Callable[[], Any]) -> None:
+    """Run a server where no event loop runs, as programs do."""
+    await asyncio.to_thread(run)
 
 
 async def lifespan(server: Any) -> Any:
@@ -132,17 +139,17 @@ MISTAKES = [
     ),
     Mistake(
         "a transport by its name in the specification",
-        lambda: server().run("streamable-http"),
+        lambda: without_a_loop(lambda: server().run("streamable-http")),
         "transport 'streamable-http': write `server.run(\"http\")`",
     ),
     Mistake(
         "a transport that there is not",
-        lambda: server().run("websocket"),
+        lambda: without_a_loop(lambda: server().run("websocket")),
         "transport 'websocket': expected 'stdio' or 'http'",
     ),
     Mistake(
         "an option of HTTP over stdio",
-        lambda: server().run("stdio", path="/mcp"),
+        lambda: without_a_loop(lambda: server().run("stdio", path="/mcp")),
         "server.run over stdio: no option `path`",
     ),
     Mistake(
