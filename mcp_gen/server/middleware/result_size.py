@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
+
+from msgspec.structs import replace
 
 from mcp_gen.core.errors import UsageError
 from mcp_gen.server.content.results import error_result
@@ -23,8 +25,7 @@ class ResultSizeLimit:
 
     A larger result becomes an error result (`isError`), whose text names the size and the limit:
     a model may then ask for less. The size is that of the whole result as JSON in UTF-8, images
-    included. Results that a tool has as a task are limited where the client fetches the result as
-    such, until 2025-11-25.
+    included. Results of tasks are limited when the client fetches them.
 
     Args:
         max_bytes: Most bytes of a result.
@@ -44,14 +45,37 @@ class ResultSizeLimit:
     async def __call__(self, ctx: Context, method: str, params: Any, call_next: CallNext) -> Any:
         """Run the request; replace a tool result that is too large."""
         result = await call_next(params)
-        if not is_tool_result(result):
-            return result
         name = target_of(method, params)
         limit_bytes = self._max_bytes if name is None else self._tools.get(name, self._max_bytes)
-        size_bytes = len(encode(result))
-        if size_bytes <= limit_bytes:
-            return result
-        return error_result(
-            f"{name or method}: the result has {size_bytes} bytes, and the limit is "
-            f"{limit_bytes}; ask for less, such as a part of it"
-        )
+        if is_tool_result(result):
+            text = _too_large(name or "the task", len(encode(result)), limit_bytes)
+            return error_result(text) if text else result
+        return _of_task(result, limit_bytes)
+
+
+def _too_large(what: str, size_bytes: int, limit_bytes: int) -> str:
+    """Return the text of the error; empty if the size is within the limit."""
+    if size_bytes <= limit_bytes:
+        return ""
+    return (
+        f"{what}: the result has {size_bytes} bytes, and the limit is {limit_bytes}; "
+        "ask for less, such as a part of it"
+    )
+
+
+def _of_task(result: Any, limit_bytes: int) -> Any:
+    """Return the result of a request for a task, with a smaller output if it has one."""
+    found: Any = getattr(result, "result", result)
+    if not isinstance(found, dict) or "content" not in found:
+        return result
+    output = cast("dict[str, Any]", found)
+    text = _too_large("the task", len(encode(output)), limit_bytes)
+    if not text:
+        return result
+    # As JSON: it is of the revision of the request already.
+    error: dict[str, Any] = {
+        **{name: output[name] for name in ("_meta", "resultType") if name in output},
+        "content": [{"type": "text", "text": text}],
+        "isError": True,
+    }
+    return error if output is result else replace(result, result=error)

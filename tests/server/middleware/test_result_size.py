@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import asyncio
+from typing import Any
+
 import pytest
 
-from mcp_gen import Server, UsageError
+from mcp_gen import Server, Tasks, UsageError
 from mcp_gen.content import image
 from mcp_gen.middleware import ResultSizeLimit
 from mcp_wire import encode, latest
 from tests.server.middleware.clients import connected
-from tests.support.frames import each_lifecycle, every_revision
+from tests.support.frames import HANDSHAKE, PER_REQUEST, each_lifecycle, every_revision
+from tests.support.peers.connect import talk
 
 SIZE = len(encode(latest.CallToolResult(content=[latest.TextContent(text="x" * 100)])))
 """Bytes of a result of 100 characters."""
@@ -80,3 +84,42 @@ async def test_results_of_mounted_servers_are_limited(revision: str) -> None:
 def test_a_limit_below_one_is_refused() -> None:
     with pytest.raises(UsageError, match="0 bytes: expected at least 1"):
         ResultSizeLimit(10, tools={"repeat": 0})
+
+
+@pytest.mark.parametrize(("times", "is_error"), [(1, False), (1_000, True)])
+async def test_the_result_of_a_task_is_limited_where_it_is_fetched(
+    times: int, is_error: bool
+) -> None:
+    server = Server("sized")
+    server.add_middleware(ResultSizeLimit(2 * SIZE))
+
+    @server.tool(task="required")
+    async def repeat(times: int) -> list[latest.ContentBlock]:
+        return [latest.TextContent(text="x" * times)]
+
+    async with talk(lambda: server, HANDSHAKE, capabilities={"tasks": {}}) as client:
+        given = {"name": "repeat", "arguments": {"times": times}, "task": {}}
+        task = (await client.request("tools/call", given))["task"]
+        fetched = await client.request("tasks/result", {"taskId": task["taskId"]})
+    assert fetched.get("isError", False) is is_error
+    assert fetched["_meta"]
+
+
+@pytest.mark.parametrize(("times", "is_error"), [(1, False), (1_000, True)])
+async def test_the_result_of_a_task_of_the_extension_is_limited(times: int, is_error: bool) -> None:
+    server = Server("sized", tasks=Tasks(grace_s=0))
+    server.add_middleware(ResultSizeLimit(2 * SIZE))
+
+    @server.tool(task="required")
+    async def repeat(times: int) -> list[latest.ContentBlock]:
+        return [latest.TextContent(text="x" * times)]
+
+    declared: dict[str, Any] = {"extensions": {"io.modelcontextprotocol/tasks": {}}}
+    async with talk(lambda: server, PER_REQUEST, capabilities=declared) as client:
+        task = await client.request("tools/call", {"name": "repeat", "arguments": {"times": times}})
+        async with asyncio.timeout(30):
+            while (state := await client.request("tasks/get", {"taskId": task["taskId"]}))[
+                "status"
+            ] == "working":
+                pass
+    assert state["result"].get("isError", False) is is_error
