@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, TypeGuard
 
 from mcp_gen.core.errors import UsageError
 from mcp_gen.server.context.context import Context
@@ -30,11 +30,14 @@ def current_context() -> Context:
             started before the request, or in a thread that was started without its context.
     """
     found: Any = CURRENT.get()
-    if not isinstance(found, Context):
-        raise UsageError(
-            "current_context(): no request is answered here. Call it in a tool, resource, prompt, "
-            "hook or middleware, or in what they call; start a thread of your own with "
-            "`contextvars.copy_context().run`, or pass it the `ctx` of the handler"
-        )
-    context: Context = found
-    return context
+    if _is_context(found):
+        return found
+    raise UsageError(
+        "current_context(): no request is answered here. Call it in a tool, resource, prompt, hook "
+        "or middleware, or in what they call; start a thread of your own with "
+        "`contextvars.copy_context().run`, or pass it the `ctx` of the handler"
+    )
+
+
+def _is_context(value: object) -> TypeGuard[Context]:
+    return isinstance(value, Context)
