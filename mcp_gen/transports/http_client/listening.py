@@ -203,7 +203,7 @@ class _Frame(msgspec.Struct):
     method: msgspec.Raw | msgspec.UnsetType = msgspec.UNSET
 
 
-_frames = msgspec.json.Decoder(_Frame | list[_Frame])
+_frames: msgspec.json.Decoder[_Frame | list[_Frame]] = msgspec.json.Decoder(_Frame | list[_Frame])
 
 
 def is_response(message: bytes) -> bool:
@@ -225,7 +225,10 @@ def _wait_s(place: StreamPosition, failures: int) -> float:
 
 
 async def events_of(
-    response: Response, place: StreamPosition, limit_bytes: int
+    response: Response,
+    place: StreamPosition,
+    limit_bytes: int,
+    oversized: Callable[[int, bytes, bytes], bool | None] | None = None,
 ) -> AsyncGenerator[Event, None]:
     """Yield the events of a response that have data.
 
@@ -233,12 +236,13 @@ async def events_of(
         response: An SSE response.
         place: The position in the stream; updated with each event.
         limit_bytes: Maximum size of an event, in bytes.
+        oversized: Called with larger events, which are skipped; see `EventReader`.
 
     Raises:
-        TransportError: An event is larger than `limit_bytes`.
+        TransportError: An event is larger than `limit_bytes`, and `oversized` is None.
         SessionLost: The server disconnected.
     """
-    reader, lines = EventReader(limit_bytes), 0
+    reader, lines = EventReader(limit_bytes, oversized), 0
     async with aclosing(response.chunks()) as chunks:
         async for chunk in chunks:
             lines += CHUNK_LINES
