@@ -328,13 +328,14 @@ class ClientConnection(DuplexConnection):
         for message in held.messages if held else ():
             self.receive(message)
 
-    def oversized(self, limit_bytes: int, beginning: bytes = b"") -> None:
+    def oversized(self, limit_bytes: int, beginning: bytes = b"", end: bytes = b"") -> bool:
         """Fail the request that an oversized message answers, and log the message.
 
-        It is known by its id, if that stands before the result, or if no other request is open.
+        It is known by its id, before or after the result, or if no other request is open.
         """
-        _log.error("skipped a message of more than %d bytes", limit_bytes)
-        fail_oversized(self._connection, limit_bytes, beginning)
+        if beginning or not end:
+            _log.error("skipped a message of more than %d bytes", limit_bytes)
+        return not fail_oversized(self._connection, limit_bytes, beginning, end)
 
     def closed(self, error: BaseException | None) -> None:
         """Handle a disconnect of the server."""

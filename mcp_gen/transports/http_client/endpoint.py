@@ -229,7 +229,10 @@ async def read_whole(response: Response, limit_bytes: int) -> bytes:
         async for chunk in chunks:
             body += chunk
             if len(body) > limit_bytes:
-                raise TransportError(f"expected a body of at most {limit_bytes} bytes, got more")
+                raise TransportError(
+                    f"expected a body of at most {limit_bytes} bytes, got more "
+                    "(`max_message_bytes` of the client)"
+                )
             number += 1
             if number % CHUNKS_AT_ONCE == 0:
                 # What has arrived already is received without a wait.
