@@ -12,7 +12,6 @@ from msgspec import DecodeError
 from mcp_gen.core import envelope
 from mcp_gen.core.bounds import check_bounds
 from mcp_gen.core.checks.finite import check_finite
-from mcp_gen.core.envelope import TooComplex
 from mcp_gen.core.errors import (
     InvalidParams,
     InvalidRequest,
@@ -319,7 +318,7 @@ class ClientConnection(DuplexConnection):
             if self._closed:
                 return  # for example the response to a listen request
             self.report_violation("", "$", str(event.error))
-        elif isinstance(event, ErrorReceived) and isinstance(event.error, TooComplex):
+        elif isinstance(event, ErrorReceived) and isinstance(event.error, envelope.TooComplex):
             event.error.name_option("Client(max_values=)")
         super()._handle(event)
 
