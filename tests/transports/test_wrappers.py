@@ -69,4 +69,4 @@ def test_a_wrapper_tells_of_a_message_that_is_too_long(wrap: Wrap) -> None:
     inner, receiver = Unpaced(), Mock()
     asyncio.run(wrap(inner).start(receiver))
     inner.receiver.oversized(7)
-    receiver.oversized.assert_called_once_with(7)
+    receiver.oversized.assert_called_once_with(7, b"")
