@@ -42,7 +42,7 @@ ADVICE = {
     401: ": it asks for credentials",
     404: ": check the path of the URL, which often ends in /mcp",
 }
-"""What to do about a status that came without a JSON-RPC error."""
+"""Advice on a status that came without a JSON-RPC error."""
 MAX_REFUSAL_BYTES = 64 * 1024
 """Maximum size of the body of an error response that is read, in bytes."""
 KEEPS_METHOD = (307, 308)
