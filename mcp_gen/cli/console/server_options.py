@@ -330,8 +330,10 @@ def _about_transport(error: McpGenError, options: Options) -> str:
 
 
 def _about_end(error: SessionLost) -> str:
-    said = "what it wrote to stderr stands above"
-    cause = error.__cause__
-    if not isinstance(cause, CommandEnded) or not cause.hint:
+    said, cause = "what it wrote to stderr stands above", error.__cause__
+    if not isinstance(cause, CommandEnded):
         return said
-    return f"{said}; `--env NAME` passes a variable, `--env {INHERIT}` all of them"
+    advice = f"`--env NAME` passes a variable, `--env {INHERIT}` all of them" if cause.hint else ""
+    if cause.at_start:
+        return advice  # its last lines are in the error
+    return f"{said}; {advice}" if advice else said
