@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
-from typing import Literal, TypeAlias
+from typing import Any, Literal, TypeAlias
 
 from mcp_gen.core.errors import UsageError
 
@@ -77,7 +77,8 @@ def command_environment(
         return dict(inherited)
     if isinstance(env, str):
         raise UsageError('env: expected a mapping of names to values, or "inherit"')
-    for name, value in (env or {}).items():
+    given: Mapping[str, Any] = env or {}
+    for name, value in given.items():
         if not isinstance(value, str):
             raise UsageError(f"env: {name}: expected text, got {type(value).__name__}")
     basic = WINDOWS if windows else POSIX
@@ -87,4 +88,4 @@ def command_environment(
         if (name in basic or name.upper() in NETWORK or name.startswith(PREFIXES))
         and not value.startswith(_SHELL_FUNCTION)
     }
-    return {**passed, **(env or {})}
+    return {**passed, **given}
