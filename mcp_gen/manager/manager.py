@@ -104,7 +104,7 @@ class ClientManager(ManagerCalls):
         max_cached_bytes: int = 32 * 1024 * 1024,
     ) -> None:
         super().__init__()
-        given: object = servers
+        given: Any = servers
         if given is not None and not isinstance(given, Mapping):
             raise UsageError(
                 "ClientManager: expected servers by name, such as "

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import re
 from importlib import import_module
 from pathlib import Path
@@ -46,3 +47,11 @@ def test_the_limits_of_sessions_are_those_of_the_page() -> None:
     assert "`max_sessions` (10 000)" in PAGE.replace("\u202f", " ").replace("\u00a0", " ")
     assert options.max_sessions == 10_000
     assert (options.session_idle_s, options.session_lifetime_s) == (30 * 60, 24 * 60 * 60)
+
+
+def test_the_page_has_every_option_of_the_app() -> None:
+    table = PAGE.partition("| option of `asgi` |")[2].partition("\n\n")[0]
+    cells = [row.split("|")[1] for row in table.splitlines()[2:]]
+    named = re.findall(r"`(\w+)`", " ".join(cells))
+    options = [one for one in inspect.signature(Server.asgi).parameters if one != "self"]
+    assert sorted(named) == sorted(options)
