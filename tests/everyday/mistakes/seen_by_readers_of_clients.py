@@ -7,6 +7,8 @@ from datetime import timedelta
 from functools import partial
 from typing import Any
 
+from pydantic import AnyUrl
+
 import mcp_gen
 from mcp_gen import Client, ClientManager, UsageError
 from mcp_gen.types import CreateMessageRequestParams
@@ -86,6 +88,10 @@ async def managed(do: Callable[[Any], Awaitable[Any]]) -> None:
     made.add_tool(add)
     async with ClientManager({"shop": made}) as one:
         await do(one)
+
+
+async def watched(session: Any) -> None:
+    session.watch(["note://a"])
 
 
 async def a_listener_of(kind: str) -> None:
@@ -232,6 +238,19 @@ MISTAKES = [
         "a timeout of connect that is no number",
         connect(URL, timeout_s=timedelta(seconds=3)),
         ("client.connect: timeout_s: expected seconds as a number, such as 30, got timedelta"),
+    ),
+    seen(
+        "a URL object of pydantic as a URI",
+        with_session(lambda session: session.read_resource(AnyUrl("note://a"))),
+        "resources/read: cannot write AnyUrl as JSON; write `uri=str(...)`, or other JSON",
+    ),
+    seen(
+        "a list of URIs to watch",
+        with_session(watched),
+        (
+            'watch: expected each URI as a text of its own, as in `watch("note://a", '
+            '"note://b")`, got list'
+        ),
     ),
     seen(
         "a URL without its scheme",
