@@ -10,8 +10,9 @@ from typing import Any
 from pydantic import AnyUrl
 
 import mcp_gen
+import mcp_wire
 from mcp_gen import Client, ClientManager, UsageError
-from mcp_gen.types import CreateMessageRequestParams
+from mcp_gen.types import CreateMessageRequestParams, Tool
 from tests.everyday.mistakes.mistake import Mistake, add, server
 
 __all__ = ["MISTAKES"]
@@ -19,6 +20,7 @@ __all__ = ["MISTAKES"]
 client: Any = Client
 manager: Any = ClientManager
 package: Any = mcp_gen
+wire: Any = mcp_wire
 URL = "http://127.0.0.1:9/mcp"
 
 
@@ -396,6 +398,12 @@ MISTAKES = [
         lambda: package.streamablehttp_client,
         "mcp_gen has no streamablehttp_client: write `client.connect(url)`",
         ImportError,
+    ),
+    seen(
+        "data in place of the type to decode",
+        lambda: wire.decode(b"{}", Tool),
+        "the type comes first, and then the data: `decode(Tool, data)`",
+        TypeError,
     ),
     seen(
         "the types as an attribute of the package",
