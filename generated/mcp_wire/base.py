@@ -211,6 +211,8 @@ def decoder(kind: type[T]) -> msgspec.json.Decoder[T]:
     """
     found = _decoders.get(kind)
     if found is None:
+        if isinstance(kind, bytes | str):
+            raise TypeError("the type comes first, and then the data: `decode(Tool, data)`")
         if declared_type(kind) is not kind:
             return decoder(declared_type(kind))
         for name in _names_not_decoded(kind):

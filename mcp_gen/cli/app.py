@@ -19,6 +19,7 @@ from mcp_gen.cli.commands.run import run
 from mcp_gen.cli.commands.schema import schema
 from mcp_gen.cli.commands.tools import tools
 from mcp_gen.cli.commands.types import types
+from mcp_gen.cli.console.advice import AdvisingCommand
 
 __all__ = ["app"]
 
@@ -49,15 +50,15 @@ def common(
     """MCP for Python, generated from the specification."""
 
 
-app.command(epilog=DEMO_EPILOG)(demo)
-app.command()(diff)
-app.command()(types)
-app.command()(methods)
-app.command()(schema)
-app.command()(init)
-app.command()(run)
-app.command()(inspect)
-app.command()(tools)
-app.command()(call)
-app.command()(read)
-app.command()(prompt)
+app.command(cls=AdvisingCommand, epilog=DEMO_EPILOG)(demo)
+app.command(cls=AdvisingCommand)(diff)
+app.command(cls=AdvisingCommand)(types)
+app.command(cls=AdvisingCommand)(methods)
+app.command(cls=AdvisingCommand)(schema)
+app.command(cls=AdvisingCommand)(init)
+app.command(cls=AdvisingCommand)(run)
+app.command(cls=AdvisingCommand)(inspect)
+app.command(cls=AdvisingCommand)(tools)
+app.command(cls=AdvisingCommand)(call)
+app.command(cls=AdvisingCommand)(read)
+app.command(cls=AdvisingCommand)(prompt)

@@ -242,6 +242,23 @@ def test_a_refusal_is_exit_code_1_in_one_line() -> None:
     )
 
 
+@pytest.mark.parametrize(
+    ("arguments", "advice"),
+    [
+        (("call", "here", "add", "a=1"), "an argument is `--arg NAME=value`"),
+        (("call", "here", "add", "--a", "1"), "an argument is `--arg NAME=value`"),
+        (("prompt", "here", "greet", "a=1"), "an argument is `--arg NAME=value`"),
+        (("tools", "python", "server.py"), 'in quotes, as in `"python server.py"`'),
+        (("schema", "Tool"), "a type is `--type NAME`"),
+        (("methods", "tools/call"), "one method is `mcp-gen types NAME`"),
+    ],
+)
+def test_a_word_too_many_is_told_how_it_is_written(arguments: tuple[str, ...], advice: str) -> None:
+    ran = run(*arguments)
+    said = " ".join(ran.stderr.replace("│", " ").split())
+    assert (ran.exit_code, advice in said) == (2, True)
+
+
 @pytest.mark.parametrize("command", ["read", "prompt"])
 def test_what_a_command_does_not_find_is_listed_by_that_command(command: str) -> None:
     _, said = failed(command, "here", "nope://a")

@@ -14,6 +14,7 @@ from mcp_gen.core.errors import (
     McpError,
     ProtocolError,
     UrlElicitationRequired,
+    UsageError,
 )
 from mcp_gen.core.projection.closed import violations
 from mcp_gen.core.projection.project import restate
@@ -124,6 +125,7 @@ class ClientRequestSender(RequestSender):
             progress: Called with each progress notification.
 
         Raises:
+            UsageError: The params cannot be encoded; nothing was sent.
             InvalidResult: The result does not fit the method; the message ends in the path.
             InputRefused: The client's user refused an input request.
             ProtocolError: An unexpected result type, an undeclared input request, or more than
@@ -153,6 +155,8 @@ class ClientRequestSender(RequestSender):
                     raise  # the outcome of a task is final: a retry cannot change it
                 await self.complete_url_elicitation(error)
                 continue
+            except NotImplementedError as error:
+                raise _not_sent(method, params) or error from None
             if type(result) is self.on_task_created:
                 return await self._task_result(method, params, result, timeout_s)
             if type(result) is not self._input_required_type:
@@ -326,3 +330,13 @@ class ClientRequestSender(RequestSender):
         for page in required.elicitations:
             if (await answers.run_url_elicitation(self.context, page)).action != "accept":
                 raise required from error
+
+
+def _not_sent(method: Method[Any, Any], params: Any) -> UsageError | None:
+    """Return the error for params that cannot be encoded; None if they can."""
+    for name in getattr(params, "__struct_fields__", ()):
+        try:
+            mcp_wire.encode(getattr(params, name))
+        except NotImplementedError as error:
+            return UsageError(f"{method.name}: {error}; write `{name}=str(...)`, or other JSON")
+    return None

@@ -15,7 +15,12 @@ from mcp_gen.client.session.prompt_calls import PromptCalls
 from mcp_gen.client.session.recovery import READS, Recovery, SessionControl
 from mcp_gen.client.session.tool_calls import ToolCalls
 from mcp_gen.client.subscriptions.elicitation_completions import ElicitationCompletions
-from mcp_gen.client.subscriptions.watch import ChangeWatch, Subscriptions, check_extension_filters
+from mcp_gen.client.subscriptions.watch import (
+    ChangeWatch,
+    Subscriptions,
+    check_extension_filters,
+    check_uris,
+)
 from mcp_gen.client.tasks.tasks import TaskCalls
 from mcp_gen.client.tools.typed_results import TypedResults
 from mcp_gen.core.errors import McpError, SessionLost, UsageError
@@ -376,6 +381,7 @@ class ClientSession(ToolCalls, PromptCalls):
         check_extension_filters(also, self._options.extensions, self.profile)
         if not (uris or tools or prompts or resources or also):
             raise UsageError("watch: name the URIs of resources, or give `tools=True` or the like")
+        check_uris(uris)
         wanted = latest.SubscriptionFilter(
             tools_list_changed=tools or None,
             prompts_list_changed=prompts or None,

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from mcp_wire.extension import Extension
     from mcp_wire.profile import Profile
 
-__all__ = ["Change", "ChangeWatch", "Subscriptions", "check_extension_filters"]
+__all__ = ["Change", "ChangeWatch", "Subscriptions", "check_extension_filters", "check_uris"]
 
 Kind: TypeAlias = Literal["tools", "prompts", "resources", "resource"]
 
@@ -371,6 +371,20 @@ def check_extension_filters(
         if not any(extension.wanted is type(one) for extension in declared):
             raise UsageError(
                 f"watch: {type(one).__name__} is of no extension that this client declares here"
+            )
+
+
+def check_uris(uris: tuple[Any, ...]) -> None:
+    """Check the URIs of a watch.
+
+    Raises:
+        UsageError: One of them is no text.
+    """
+    for uri in uris:
+        if not isinstance(uri, str):
+            raise UsageError(
+                "watch: expected each URI as a text of its own, as in "
+                f'`watch("note://a", "note://b")`, got {type(uri).__name__}'
             )
 
 

@@ -7,9 +7,12 @@ from datetime import timedelta
 from functools import partial
 from typing import Any
 
+from pydantic import AnyUrl
+
 import mcp_gen
+import mcp_wire
 from mcp_gen import Client, ClientManager, UsageError
-from mcp_gen.types import CreateMessageRequestParams
+from mcp_gen.types import CreateMessageRequestParams, Tool
 from tests.everyday.mistakes.mistake import Mistake, add, server
 
 __all__ = ["MISTAKES"]
@@ -17,6 +20,7 @@ __all__ = ["MISTAKES"]
 client: Any = Client
 manager: Any = ClientManager
 package: Any = mcp_gen
+wire: Any = mcp_wire
 URL = "http://127.0.0.1:9/mcp"
 
 
@@ -86,6 +90,10 @@ async def managed(do: Callable[[Any], Awaitable[Any]]) -> None:
     made.add_tool(add)
     async with ClientManager({"shop": made}) as one:
         await do(one)
+
+
+async def watched(session: Any) -> None:
+    session.watch(["note://a"])
 
 
 async def a_listener_of(kind: str) -> None:
@@ -234,6 +242,19 @@ MISTAKES = [
         ("client.connect: timeout_s: expected seconds as a number, such as 30, got timedelta"),
     ),
     seen(
+        "a URL object of pydantic as a URI",
+        with_session(lambda session: session.read_resource(AnyUrl("note://a"))),
+        "resources/read: cannot write AnyUrl as JSON; write `uri=str(...)`, or other JSON",
+    ),
+    seen(
+        "a list of URIs to watch",
+        with_session(watched),
+        (
+            'watch: expected each URI as a text of its own, as in `watch("note://a", '
+            '"note://b")`, got list'
+        ),
+    ),
+    seen(
         "a URL without its scheme",
         connect("127.0.0.1:8765/mcp"),
         "127.0.0.1:8765/mcp: a URL has its scheme: `http://127.0.0.1:8765/mcp`",
@@ -377,6 +398,12 @@ MISTAKES = [
         lambda: package.streamablehttp_client,
         "mcp_gen has no streamablehttp_client: write `client.connect(url)`",
         ImportError,
+    ),
+    seen(
+        "data in place of the type to decode",
+        lambda: wire.decode(b"{}", Tool),
+        "the type comes first, and then the data: `decode(Tool, data)`",
+        TypeError,
     ),
     seen(
         "the types as an attribute of the package",
