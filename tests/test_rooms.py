@@ -109,6 +109,7 @@ SIDEWAYS = {
 """Arrows inside a floor or up a floor that are meant, each with its reason."""
 
 STATE_OF_OTHERS = {
+    "mcp_gen.server.serving.api.ServingApi": "the parts are made by Server, its only subclass",
     "mcp_gen.session.peer.session.Session": "the loop is that of the connection it is mixed into",
 }
 """Mixins with attributes that another class sets, each with its reason."""

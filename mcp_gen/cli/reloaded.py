@@ -12,7 +12,7 @@ from mcp_gen.client.connecting.python_code import load
 from mcp_gen.core.envelope import error_object, failure
 from mcp_gen.core.errors import InvalidRequest, McpError, McpGenError
 from mcp_gen.core.transport.protocols import Answer
-from mcp_gen.server.serving.blocking_watch import BlockingWatch
+from mcp_gen.server.middleware.blocking_watch import BlockingWatch
 from mcp_gen.server.serving.process import start_line
 from mcp_gen.transports.http_server.app import AsgiApp
 

@@ -29,9 +29,7 @@ NOT_GUIDES = {"architecture", "failures", "index", "security", "spec-bump"}
 """Pages to look things up in, and pages about the project: they do not begin with a program."""
 
 OLD_BLOCKS: dict[str, str] = {
-    "client": "tests/client/test_documented.py",
     "extensions": "tests/extensions/test_documented.py",
-    "manager": "tests/manager",
     "spec-bump": "tests/codegen",
 }
 """Pages whose blocks are not files of docs/snippets, and what runs them."""

@@ -218,6 +218,7 @@ class Observed:
         self._server = server
         self._waiting = waiting
         self.path, self.drain = app.path, app.drain
+        self.start, self.aclose = app.start, app.aclose
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] == "http" and scope["path"] == STATE_PATH:

@@ -7,7 +7,7 @@ server = Server("clock")
 
 HTML = """<!DOCTYPE html>
 <html><body><p id="time"></p>
-<script>/* what shows `structuredContent`, and talks to the host */</script>
+<script>/* shows `structuredContent`, and talks to the host */</script>
 </body></html>"""
 
 

@@ -16,10 +16,9 @@ async def open_database(server: Server) -> AsyncGenerator[sqlite3.Connection]:
     database.close()
 
 
-def transaction(ctx: Context) -> Iterator[sqlite3.Connection]:
+def transaction(ctx: Context[sqlite3.Connection]) -> Iterator[sqlite3.Connection]:
     """Commit when the call succeeds, roll back when it fails."""
-    database: sqlite3.Connection = ctx.lifespan
-    with database:
+    with ctx.lifespan as database:
         yield database
 
 

@@ -79,7 +79,7 @@ def run(
             server = load(target)
         if dev:
             # Imported here: only development needs it.
-            from mcp_gen.server.serving.blocking_watch import BlockingWatch
+            from mcp_gen.server.middleware.blocking_watch import BlockingWatch
 
             server.add_middleware(BlockingWatch())
         if http:

@@ -88,6 +88,7 @@ class InputRequiredRounds(Rounds):
         runtime = runtime_of(self.ctx)
         state = runtime.request_states.open(sealed, self._bound_to)
         self.number = state.round
+        self.in_vain = state.in_vain
         self.user_state = state.state
         self._once_store_id = state.once_store_id
         self._values = runtime.once_store.get(state.once_store_id)
@@ -253,6 +254,7 @@ class InputRequiredRounds(Rounds):
             asked=keys,
             answers=self._answers,
             once_store_id=self._once_store_id,
+            in_vain=self.in_vain,
             **fields,
         )
         return runtime.request_states.seal(state, self._bound_to)

@@ -46,6 +46,8 @@ class RequestState(Struct, omit_defaults=True):
     """State of the handler itself."""
     once_store_id: str | None = None
     """Name of the values of `once` in the `OnceStore`."""
+    in_vain: bool = False
+    """True if the client has not answered a question of some round in a way that fits."""
 
 
 _decode = msgspec.json.Decoder(RequestState).decode

@@ -92,6 +92,8 @@ class Rounds(ABC):
         self.params = params
         self.number = 1
         """Number of the current run of the handler; the first is 1."""
+        self.in_vain = False
+        """True if the client has not answered a question of some round in a way that fits."""
         self.closed = False
         """True once the handler has run for the last time, or is being ended for another round."""
         self.responses: Mapping[str, Any] | None = None
@@ -168,13 +170,15 @@ class Rounds(ABC):
                 a way that fits.
 
         Raises:
-            InvalidParams: The limit of the server, `max_rounds`, is reached by such a client.
+            InvalidParams: The limit of the server, `max_rounds`, is reached, and in some round by
+                such a client.
             McpError: The limit is reached by a handler that asks for ever.
         """
+        self.in_vain |= asked_again
         if self.number >= runtime_of(self.ctx).max_rounds:
-            if asked_again:
+            if self.in_vain:
                 raise InvalidParams(
-                    f"no answer that fits the question after {self.number} rounds"
+                    f"no answer that fits the questions after {self.number} rounds"
                     " - at `$.inputResponses`"
                 )
             raise McpError(

@@ -12,7 +12,6 @@ from msgspec import DecodeError
 from mcp_gen.core import envelope
 from mcp_gen.core.bounds import check_bounds
 from mcp_gen.core.checks.finite import check_finite
-from mcp_gen.core.envelope import TooComplex
 from mcp_gen.core.errors import (
     InvalidParams,
     InvalidRequest,
@@ -75,9 +74,6 @@ _CHANGES = (
 """Notifications that client sessions act on, by their attributes of Profile."""
 
 _log = logging.getLogger("mcp_gen.client")
-
-DEFAULT_MAX_VALUES = 100_000
-"""Default of the most keys and items of one result of a server."""
 
 MAX_UNASKED_VALUES = 20_000
 """The most keys and items of a notification or request of a server.
@@ -322,7 +318,7 @@ class ClientConnection(DuplexConnection):
             if self._closed:
                 return  # for example the response to a listen request
             self.report_violation("", "$", str(event.error))
-        elif isinstance(event, ErrorReceived) and isinstance(event.error, TooComplex):
+        elif isinstance(event, ErrorReceived) and isinstance(event.error, envelope.TooComplex):
             event.error.name_option("Client(max_values=)")
         super()._handle(event)
 

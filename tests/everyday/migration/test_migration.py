@@ -15,8 +15,14 @@ import pytest
 
 import mcp_wire
 from mcp_gen import Client, McpError
+from tests.docs.pages import DOCS, ROOT, blocks
 
 HERE = Path(__file__).parent
+PAGES = {
+    "fastmcp": DOCS / "migrating-from-fastmcp.md",
+    "official": DOCS / "migrating-from-official-sdk.md",
+}
+"""Guide for each SDK, which shows its programs and their part of the table."""
 REVISION = "2025-11-25"
 """Newest revision at which all of the SDKs wrap structured content that is no object."""
 
@@ -180,20 +186,34 @@ def changed(program: str) -> tuple[int, int]:
     return len(old), sum(max(b - a, d - c) for _, a, b, c, d in steps)
 
 
-def table() -> str:
-    """Return the table of the programs in Markdown."""
+def table(sdk: str = "") -> str:
+    """Return the table of the programs in Markdown: those of one SDK, or all."""
     rows = ["| program | lines | changed |", "|---|---:|---:|"]
-    for program in PROGRAMS:
+    for program in (one for one in PROGRAMS if one.startswith(sdk)):
         lines, different = changed(program)
         about = ast.get_docstring(ast.parse(path_of(program, "old").read_text("utf-8"))) or ""
         rows.append(f"| {program}: {about.removesuffix('.')} | {lines} | {different} |")
     return "\n".join(rows)
 
 
-def test_the_table_of_changed_lines_is_that_of_the_programs() -> None:
-    page = (HERE / "README.md").read_text("utf-8")
-    found = re.search(r"^\| program .*?(?=\n\n|\Z)", page, re.DOTALL | re.MULTILINE)
-    assert (found[0].strip() if found else "") == table()
+@pytest.mark.parametrize(
+    ("page", "sdk"), [(HERE / "README.md", ""), *((one, sdk) for sdk, one in PAGES.items())]
+)
+def test_the_table_of_changed_lines_is_that_of_the_programs(page: Path, sdk: str) -> None:
+    text = page.read_text("utf-8")
+    found = re.search(r"^\| program .*?(?=\n\n|\Z)", text, re.DOTALL | re.MULTILINE)
+    assert (found[0].strip() if found else "") == table(sdk)
+
+
+@pytest.mark.parametrize(("sdk", "page"), PAGES.items())
+def test_the_page_of_an_sdk_shows_both_sides_of_every_program(sdk: str, page: Path) -> None:
+    sides = {
+        path_of(one, side).relative_to(ROOT).as_posix()
+        for one in PROGRAMS
+        if one.startswith(sdk)
+        for side in ("old", "new")
+    }
+    assert sides <= {block.path for block in blocks(page)}
 
 
 def test_every_program_is_in_the_table() -> None:

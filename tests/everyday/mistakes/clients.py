@@ -74,7 +74,8 @@ MISTAKES = [
     Mistake(
         "a target that is none",
         connect_to_nothing,
-        "connect(3): expected a URL, a command, a Server or a transport",
+        "connect: expected a URL, a file or module with a server, a command (one line or a list of "
+        "words), a Server or a transport, got int",
     ),
     Mistake(
         "a hook of a client with other parameters",

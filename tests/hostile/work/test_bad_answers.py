@@ -158,7 +158,31 @@ async def test_a_client_that_never_answers_the_question_of_a_round_is_told_so(
             params["inputResponses"] = dict.fromkeys(keys, responses["all"]) if responses else {}
     assert response["error"] == {
         "code": -32602,
-        "message": "no answer that fits the question after 3 rounds - at `$.inputResponses`",
+        "message": "no answer that fits the questions after 3 rounds - at `$.inputResponses`",
+    }
+
+
+async def test_a_client_that_answers_a_question_too_late_is_told_so() -> None:
+    server = Server("asks", max_rounds=3)
+
+    @server.tool
+    async def twice(ctx: Context) -> str:
+        await ctx.elicit("one", Form, key="one")
+        return (await ctx.elicit("two", Form, key="two")).action
+
+    async with talking(server, PER_REQUEST) as client:
+        speaker = client.speaker
+        meta = {str(speaker.profile.client_capabilities_key): CAPABILITIES}
+        params: dict[str, Any] = {"name": "twice", "arguments": {}, "_meta": meta}
+        for number, word in enumerate([None, 1, "a"]):
+            if number:
+                answer = {"action": "accept", "content": {"word": word}}
+                params["inputResponses"] = {"one": answer}
+            response = await client.ask(speaker.request(number, "tools/call", params))
+            params["requestState"] = response.get("result", {}).get("requestState")
+    assert response["error"] == {
+        "code": -32602,
+        "message": "no answer that fits the questions after 3 rounds - at `$.inputResponses`",
     }
 
 

@@ -20,6 +20,7 @@ NOT_FOR_HANDLERS = {
     "end_sessions",
     "per_connection",
     "run",
+    "run_async",
     "serve",
     "serve_tcp",
     "serve_unix",

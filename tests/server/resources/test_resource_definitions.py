@@ -103,7 +103,7 @@ def test_a_template_has_no_size() -> None:
 
 
 def test_what_nobody_knows_of_is_refused_at_once() -> None:
-    with pytest.raises(TypeError, match="nme"):
+    with pytest.raises(UsageError, match="no option `nme`: did you mean `name`"):
         Server("resources").resource("u://x", nme="x")(nothing)  # type: ignore[call-arg]
 
 

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from mcp_gen import Client, Server, ToolError
-from mcp_gen.server.serving.blocking_watch import BlockingWatch
+from mcp_gen.server.middleware.blocking_watch import BlockingWatch
 from tests.support.frames import every_revision
 
 LIMIT_MS = 20.0
