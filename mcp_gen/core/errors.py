@@ -17,6 +17,7 @@ McpGenError
 ├── TransportError         messages cannot be sent or received
 │   ├── CommandEnded       the server's command has ended; `exit_status` tells how
 │   ├── HttpError          an HTTP response with an error status; see `status`
+│   ├── MessageTooLarge    a message of the server is larger than `max_message_bytes`
 │   └── SessionLost        the connection ended while a response was pending
 │       └── SessionExpired the server does not know the HTTP session any more
 ├── RequestTimeout         no response in time
@@ -45,6 +46,7 @@ __all__ = [
     "LifespanError",
     "McpError",
     "McpGenError",
+    "MessageTooLarge",
     "MethodNotFound",
     "MissingCapability",
     "ParseError",
@@ -305,6 +307,13 @@ class ResourceNotFound(McpGenError):
 
 class TransportError(McpGenError):
     """Messages cannot be sent or received: a command that does not start, a closed pipe."""
+
+
+class MessageTooLarge(TransportError):
+    """A message of the server is larger than `max_message_bytes`, so it was not read.
+
+    Sending the request again would not help.
+    """
 
 
 class HttpError(TransportError):

@@ -13,14 +13,18 @@ from mcp_gen import (
     ClientManager,
     ClientSession,
     Media,
+    MessageTooLarge,
+    Retry,
     Server,
     TaskState,
     ToolTask,
+    TransportError,
     UrlElicitation,
     Violation,
     images_of,
     text_of,
 )
+from mcp_gen.session.messages.middleware import CallNext
 from mcp_wire import latest, v2025_06_18
 
 
@@ -173,3 +177,68 @@ async def handlers_may_be_given_to_the_client(target: list[str]) -> None:
     await client.connect(target, result_revision="2025-06-18", revision="2025-11-25")
     assert_type(session, ClientSession)
     assert_type(await client.add_roots("d"), None)
+
+
+def notifications_keep_the_types_of_their_handlers(client: Client) -> None:
+    @client.notification("acme/moved", params=Point)
+    async def moved(session: ClientSession, params: Point) -> None:
+        raise NotImplementedError
+
+    @client.notification("acme/named", params=Named, revisions=["2025-11-25"])
+    def named(session: ClientSession, params: Named) -> None:
+        raise NotImplementedError
+
+    @client.on_unknown_notification
+    async def unknown(session: ClientSession, method: str, params: Any) -> None:
+        raise NotImplementedError
+
+    @client.on_unknown_notification
+    def also_unknown(session: ClientSession, method: str, params: Any) -> None:
+        raise NotImplementedError
+
+    count: Callable[[ClientSession, str, Any], None] = also_unknown
+    del moved, named, unknown, count
+
+
+def middleware_keeps_its_signature(client: Client) -> None:
+    @client.middleware
+    async def logged(session: Any, method: str, params: Any, call_next: CallNext) -> Any:
+        return await call_next(params)
+
+    @client.sending_middleware
+    async def timed(
+        session: ClientSession | None, method: str, params: Any, call_next: CallNext
+    ) -> Any:
+        return await call_next(params)
+
+    class Counted:
+        async def __call__(
+            self, session: Any, method: str, params: Any, call_next: CallNext
+        ) -> Any:
+            return await call_next(params)
+
+    assert_type(client.add_middleware(Counted()), None)
+    assert_type(client.add_sending_middleware(Counted()), None)
+    assert_type(client.add_sending_middleware(Retry()), None)
+    client.add_sending_middleware(Retry(5, first_delay_s=0.1, max_delay_s=2, tools=True))
+    assert_type(client.sending_middleware(Retry()), Retry)
+    again: Callable[[Any, str, Any, CallNext], Any] = logged
+    del again, timed
+
+
+async def custom_messages_are_typed(client: Client) -> None:
+    assert_type(client.sessions(), list[ClientSession])
+    for session in client.sessions():
+        assert_type(await session.request("acme/at", returns=Point), Point)
+        assert_type(await session.request("acme/at", {"x": 1}, returns=Named), Named)
+        assert_type(await session.request("acme/at", Point(1), timeout_s=2), dict[str, Any])
+        assert_type(await session.notify("acme/moved", {"x": 1}), None)
+        assert_type(await session.notify("acme/moved"), None)
+
+
+async def errors_are_told_apart(session: ClientSession) -> None:
+    try:
+        await session.read_resource("a:b")
+    except MessageTooLarge as error:
+        whole: TransportError = error
+        del whole

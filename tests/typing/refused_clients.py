@@ -2,8 +2,16 @@
 
 from __future__ import annotations
 
-from mcp_gen import Client, ClientSession, Server, UrlElicitation
+from dataclasses import dataclass
+from typing import Any
+
+from mcp_gen import Client, ClientSession, Retry, Server, UrlElicitation
 from mcp_wire import latest
+
+
+@dataclass
+class Point:
+    x: int
 
 
 def wrong_mounts(client: Client, session: ClientSession) -> None:
@@ -49,3 +57,34 @@ async def wrong_calls(session: ClientSession) -> None:
     async with session.watch(b"a") as changes:  # refused
         del changes
     del number
+
+
+def wrong_middleware_and_notifications(client: Client) -> None:
+    def not_async(session: Any, method: str, params: Any, call_next: Any) -> int:
+        return 1
+
+    async def without_next(session: Any, method: str, params: Any) -> Any:
+        return params
+
+    async def of_text(session: ClientSession, params: str) -> None:
+        raise NotImplementedError
+
+    async def without_method(session: ClientSession, params: Any) -> None:
+        raise NotImplementedError
+
+    client.middleware(not_async)  # refused
+    client.add_middleware(without_next)  # refused
+    client.add_sending_middleware(Retry)  # refused
+    client.notification("acme/moved", params=Point)(of_text)  # refused
+    client.notification("acme/moved", params=Point(1))  # refused
+    client.on_unknown_notification(without_method)  # refused
+    Retry(first_delay="1")  # refused
+
+
+async def wrong_custom_messages(client: Client, session: ClientSession) -> None:
+    point: int = await session.request("acme/at", returns=Point)  # refused
+    await session.request("acme/at", returns=1)  # refused
+    await session.request(b"acme/at")  # refused
+    await session.notify(b"acme/moved")  # refused
+    names: list[str] = client.sessions()  # refused
+    del point, names

@@ -6,7 +6,13 @@ import asyncio
 import random
 from typing import TYPE_CHECKING, Any
 
-from mcp_gen.core.errors import HttpError, RequestTimeout, TransportError, UsageError
+from mcp_gen.core.errors import (
+    HttpError,
+    MessageTooLarge,
+    RequestTimeout,
+    TransportError,
+    UsageError,
+)
 from mcp_wire import latest
 
 if TYPE_CHECKING:
@@ -36,10 +42,11 @@ class Retry:
     """Sending middleware that repeats requests: `client.add_sending_middleware(Retry())`.
 
     Requests that only read are repeated after a timeout, a transport error, and the HTTP statuses
-    408, 429 and from 500 on. An error that the server answered with (McpError) is final. A tool is
-    called again only with `tools=True`, and only if the server lists it with `idempotentHint`. A
-    request that was cancelled is never repeated, nor are requests of the handshake. A session that
-    lost its connection reconnects by itself, as without this middleware.
+    408, 429 and from 500 on. An error that the server answered with (McpError) is final, and so is
+    an answer over `max_message_bytes`. A tool is called again only with `tools=True`, and only if
+    the server lists it with `idempotentHint`. A request that was cancelled is never repeated, nor
+    are requests of the handshake. A session that lost its connection reconnects by itself, as
+    without this middleware.
 
     Each pause is twice as long as the one before, times a random factor from 0.5 to 1.
 
@@ -100,4 +107,4 @@ class Retry:
 def _may_pass(error: Exception) -> bool:
     if isinstance(error, HttpError):
         return error.status >= 500 or error.status in _PASSING_STATUSES
-    return True
+    return not isinstance(error, MessageTooLarge)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
-from mcp_gen.core.errors import TransportError
+from mcp_gen.core.errors import MessageTooLarge
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -132,7 +132,7 @@ class EventReader:
             place: The position in the stream; updated.
 
         Raises:
-            TransportError: An event is too large.
+            MessageTooLarge: An event is too large.
         """
         found: list[Event] = []
         for line in self._lines_of(chunk):
@@ -153,7 +153,7 @@ class EventReader:
             Of each part the number of its lines, and the events that end in it.
 
         Raises:
-            TransportError: An event is too large.
+            MessageTooLarge: An event is too large.
         """
         lines = self._lines_of(chunk)
         for at in range(0, len(lines), most_lines):
@@ -261,8 +261,8 @@ class EventReader:
         is_message = self._name in ("", "message")
         self._wants_end = is_message and self._oversized(self._max, beginning, b"")
 
-    def _too_large(self) -> TransportError:
-        return TransportError(
+    def _too_large(self) -> MessageTooLarge:
+        return MessageTooLarge(
             f"expected an event of at most {self._max} bytes, got more "
             "(`max_message_bytes` of the client)"
         )

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from mcp_gen.core.errors import TransportError
+from mcp_gen.core.errors import MessageTooLarge
 
 if TYPE_CHECKING:
     from mcp_gen.core.protocol_state import ProtocolState
@@ -51,7 +51,7 @@ def fail_oversized(
     waiter = state.waiter_of(msgspec.json.decode(found[1]) if found else None)
     if waiter is not None and not waiter.done():
         waiter.set_exception(
-            TransportError(
+            MessageTooLarge(
                 f"the server's answer has more than {limit_bytes} bytes "
                 "(`max_message_bytes` of the client), so it was not read"
             )

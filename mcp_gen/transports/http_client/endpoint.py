@@ -18,6 +18,8 @@ from mcp_gen.core import envelope
 from mcp_gen.core.errors import (
     HttpError,
     McpError,
+    McpGenError,
+    MessageTooLarge,
     ProtocolError,
     TransportError,
     UsageError,
@@ -196,6 +198,12 @@ class HttpEndpoint:
         """The URL as errors show it: without user info, query values and the like."""
         return _shown(self.url)
 
+    def name_in(self, error: McpGenError) -> None:
+        """Put the URL before the text of an error that names no URL of this server."""
+        text = str(error)
+        if f"://{urlsplit(self.url).netloc}" not in text and not text.startswith(self.shown):
+            error.args = (f"{self.shown}: {text}", *error.args[1:])
+
     async def aclose(self) -> None:
         """Close all connections."""
         await self._requests.aclose()
@@ -218,13 +226,13 @@ async def read_whole(response: Response, limit_bytes: int) -> bytes:
     """Read and return the whole body.
 
     Raises:
-        TransportError: The body is larger than `limit_bytes`.
+        MessageTooLarge: The body is larger than `limit_bytes`.
         SessionLost: The server disconnected before the end of the body.
     """
     length = response.headers.get("content-length", "")
     # Python converts a limited number of digits.
     if length.isdigit() and int(length[:20]) > limit_bytes:
-        raise TransportError(
+        raise MessageTooLarge(
             f"expected a body of at most {limit_bytes} bytes, got {length[:20]} "
             "(`max_message_bytes` of the client)"
         )
@@ -234,7 +242,7 @@ async def read_whole(response: Response, limit_bytes: int) -> bytes:
         async for chunk in chunks:
             body += chunk
             if len(body) > limit_bytes:
-                raise TransportError(
+                raise MessageTooLarge(
                     f"expected a body of at most {limit_bytes} bytes, got more "
                     "(`max_message_bytes` of the client)"
                 )

@@ -10,6 +10,7 @@ from contextlib import aclosing
 from typing import TYPE_CHECKING, Any
 
 from mcp_gen.core.errors import (
+    McpGenError,
     ProtocolError,
     SessionLost,
     TransportError,
@@ -95,8 +96,11 @@ class LegacySseTransport(PostingTransport):
             await self._end()
             if isinstance(error, TimeoutError):
                 raise TransportError(
-                    f"expected the event `endpoint` in {self._endpoint_timeout_s:g} s, got none"
+                    f"{self._endpoint.shown}: expected the event `endpoint` in "
+                    f"{self._endpoint_timeout_s:g} s, got none"
                 ) from None
+            if isinstance(error, McpGenError):
+                self._endpoint.name_in(error)
             raise
 
     def use_revision(self, profile: Profile, *, agreed: bool) -> None:
@@ -156,6 +160,6 @@ class LegacySseTransport(PostingTransport):
         response = await self._endpoint.send("POST", lines, message, self._post_to)
         try:
             if response.status >= 300:
-                raise (await refusal(response, "the message was refused"))[0]
+                raise (await refusal(response, f"{self._endpoint.shown}: it was refused"))[0]
         finally:
             await response.aclose()

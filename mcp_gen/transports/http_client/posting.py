@@ -134,6 +134,7 @@ class PostingTransport(ABC):
         try:
             await self._exchange(message, headers, asked)
         except McpGenError as error:
+            self._endpoint.name_in(error)
             asked.fail(error)
         except Exception as error:
             # For example an error of the user's headers function: it goes to the sender.

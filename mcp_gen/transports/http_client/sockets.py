@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+import re
 import ssl
 from collections.abc import Iterable
 from typing import Any, cast
 
 import httpcore2
+
+from mcp_gen.core.errors import TransportError
 
 __all__ = ["SocketBackend"]
 
@@ -15,6 +18,13 @@ WRITE_AT_ONCE_BYTES = 64 * 1024
 """Bytes of a request that are buffered before they are written."""
 READ_AHEAD_BYTES = 256 * 1024
 """Bytes of a response that are buffered before reading pauses (back-pressure)."""
+
+MAX_INTERIM_RESPONSES = 100
+"""Interim responses (1xx) before an answer. httpcore2 reads all that have arrived in one turn."""
+_STATUS_LINE = re.compile(rb"\nHTTP/1\.[01] ([0-9])")
+_SUCCESS = b"HTTP/1.1 2"
+_STATUS_CUT = 10
+"""Bytes of a status line, with the line break before it, that are too few to see its kind."""
 
 
 class SocketBackend(httpcore2.AsyncNetworkBackend):
@@ -55,16 +65,43 @@ class _SocketStream(httpcore2.AsyncNetworkStream):
         self._protocol = protocol
         self._unsent: list[bytes] = []
         self._unsent_bytes = 0
+        self._cut: bytes | None = None
+        """The last bytes before an answer; None once its head has begun."""
+        self._interim_responses = 0
 
     async def read(
         self,
         max_bytes: int,
         timeout: float | None = None,  # noqa: ASYNC109  # httpcore2 says so
     ) -> bytes:
-        """Return the received data, at least one byte; empty at the end of the stream."""
+        """Return the received data, at least one byte; empty at the end of the stream.
+
+        Raises:
+            TransportError: The server sends more than 100 interim responses before its answer.
+        """
         if self._unsent:
             self._flush()
-        return await self._protocol.read()
+            self._cut, self._interim_responses = b"\n", 0
+        data = await self._protocol.read()
+        if self._cut is not None:
+            if self._cut == b"\n" and data.startswith(_SUCCESS):
+                self._cut = None
+            else:
+                self._count_interim_responses(self._cut + data)
+        return data
+
+    def _count_interim_responses(self, data: bytes) -> None:
+        for found in _STATUS_LINE.finditer(data):
+            if found[1] != b"1":
+                self._cut = None
+                return
+            self._interim_responses += 1
+            if self._interim_responses > MAX_INTERIM_RESPONSES:
+                raise TransportError(
+                    f"the server sends more than {MAX_INTERIM_RESPONSES} interim responses (1xx) "
+                    "before its answer"
+                )
+        self._cut = data[-_STATUS_CUT:]
 
     async def write(
         self,

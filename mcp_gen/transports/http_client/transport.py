@@ -212,7 +212,7 @@ class HttpTransport(PostingTransport):
             if response.status == 404 and session:
                 self._expire(session)
             if response.status >= 300:
-                raise (await refusal(response, "it was refused"))[0]
+                raise (await refusal(response, f"{self._endpoint.shown}: it was refused"))[0]
         finally:
             await response.aclose()
 

@@ -10,10 +10,11 @@ from unittest.mock import Mock
 
 import pytest
 
-from mcp_gen import Client, SessionLost, TransportError, UsageError
+from mcp_gen import Client, ProtocolError, SessionLost, TransportError, UsageError
 from mcp_gen.transports import command
 from mcp_gen.transports.command import CommandTransport
 from tests.support.frames import HANDSHAKE
+from tests.support.http.loopback import Got, Line, Script, scripted_web
 
 WAIT_S = 30.0
 
@@ -80,3 +81,62 @@ async def test_stderr_of_a_command_that_sends_no_message_yet_is_copied(
         assert await asyncio.wait_for(copied.get(), WAIT_S) == b"wait\n"
     finally:
         await transport.aclose()
+
+
+async def redirected(got: Got, line: Line) -> None:
+    await line.answer(307, location="http://other.example/")
+
+
+async def redirected_nowhere(got: Got, line: Line) -> None:
+    await line.answer(307)
+
+
+async def redirected_as_get(got: Got, line: Line) -> None:
+    await line.answer(302, location="/other")
+
+
+async def redirected_without_end(got: Got, line: Line) -> None:
+    await line.answer(307, location="/mcp?key=secret-value")
+
+
+async def of_another_type(got: Got, line: Line) -> None:
+    await line.answer(200, b"hello", "text/html")
+
+
+async def too_large(got: Got, line: Line) -> None:
+    await line.answer(200, b" " * 2_000)
+
+
+async def too_large_in_an_event(got: Got, line: Line) -> None:
+    await line.answer(200, b"data: " + b" " * 2_000, "text/event-stream")
+
+
+async def refused_over_sse(got: Got, line: Line) -> None:
+    if got.method == "GET":
+        await line.head(200, "text/event-stream")
+        await line.raw(b"event: endpoint\ndata: /post\n\n")
+        await line.silence()
+    else:
+        await line.answer(500 if got.path == "/post" else 405)
+
+
+@pytest.mark.parametrize(
+    "does",
+    [
+        redirected,
+        redirected_nowhere,
+        redirected_as_get,
+        redirected_without_end,
+        of_another_type,
+        too_large,
+        too_large_in_an_event,
+        refused_over_sse,
+    ],
+)
+async def test_every_error_over_http_names_the_url_once_without_its_secrets(does: Script) -> None:
+    async with scripted_web(does) as web, Client("test", max_message_bytes=1_000) as client:
+        with pytest.raises((TransportError, ProtocolError)) as caught:
+            await client.connect(f"{web.url}?key=secret-value", revision=HANDSHAKE)
+    text = str(caught.value)
+    assert text.startswith(f"{web.url}?key=***: ")
+    assert (text.count(web.origin), "secret-value" in text) == (1, False)

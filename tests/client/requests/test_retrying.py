@@ -8,7 +8,16 @@ from typing import Any
 import pytest
 
 import mcp_wire
-from mcp_gen import Client, HttpError, McpError, RequestTimeout, Retry, Server, UsageError
+from mcp_gen import (
+    Client,
+    HttpError,
+    McpError,
+    MessageTooLarge,
+    RequestTimeout,
+    Retry,
+    Server,
+    UsageError,
+)
 from mcp_gen.types import ToolAnnotations
 from tests.client.using import using
 from tests.support.frames import ALL, every_revision
@@ -75,6 +84,7 @@ async def test_a_read_is_sent_no_more_often_than_allowed() -> None:
         (HttpError("busy", 429), 2),
         (HttpError("down", 503), 2),
         (HttpError("no", 403), 1),
+        (MessageTooLarge("large"), 1),
         (McpError(-32000, "no"), 1),
         (asyncio.CancelledError(), 1),
     ],

@@ -20,6 +20,7 @@ from mcp_gen import (
     HttpError,
     McpError,
     McpGenError,
+    MessageTooLarge,
     ProtocolError,
     RequestTimeout,
     SessionExpired,
@@ -252,10 +253,10 @@ TABLE: list[tuple[Answers, type[McpGenError], str]] = [
     (says_no_without_an_id, HttpError, r"HTTP status 400: not now \(-32000\)"),
     (asks_who, HttpError, "HTTP status 401: it asks for credentials"),
     (says_no_for_ever, HttpError, "HTTP status 500"),
-    (talks_for_ever, TransportError, "a body of at most 200000 bytes, got more"),
-    (promises_much, TransportError, "a body of at most 200000 bytes, got 1000000000000"),
-    (has_an_endless_event, TransportError, "an event of at most 200000 bytes, got more"),
-    (has_an_endless_event_of_lines, TransportError, "an event of at most 200000 bytes, got more"),
+    (talks_for_ever, MessageTooLarge, "a body of at most 200000 bytes, got more"),
+    (promises_much, MessageTooLarge, "a body of at most 200000 bytes, got 1000000000000"),
+    (has_an_endless_event, MessageTooLarge, "an event of at most 200000 bytes, got more"),
+    (has_an_endless_event_of_lines, MessageTooLarge, "an event of at most 200000 bytes, got more"),
     (has_an_endless_head, TransportError, "what the server sends is no HTTP"),
     (shows_a_page, ProtocolError, "got text/html; is this the URL of an MCP server"),
     (says_nothing_of_its_kind, ProtocolError, "got no content type"),
@@ -784,9 +785,9 @@ async def test_a_notification_that_is_refused_is_logged(caplog: pytest.LogCaptur
         await (says_no if got.asks == "notifications/initialized" else script)(got, line)
 
     with caplog.at_level(logging.WARNING, "mcp_gen.client"):
-        async with session_with(deaf, HANDSHAKE):
+        async with session_with(deaf, HANDSHAKE) as (_, web):
             pass
-    assert "a notification was lost: it was refused: HTTP status 503" in caplog.text
+    assert f"a notification was lost: {web.url}: it was refused: HTTP status 503" in caplog.text
 
 
 class Slow:
