@@ -16,7 +16,7 @@ from urllib.parse import quote, unquote
 
 import msgspec
 
-from mcp_gen.session.duplex.client import DEFAULT_MAX_VALUES
+from mcp_gen.session.duplex.client_parts import DEFAULT_MAX_VALUES
 from tests.soak.traffic.wire import HOST
 from tests.support.frames import HANDSHAKE, encoded
 

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 __all__ = ["DEFAULT_MAX_VALUES", "ClientParts"]
 
-DEFAULT_MAX_VALUES = 1_000_000
+DEFAULT_MAX_VALUES = 100_000
 """Default of the most keys and items of one result of a server."""
 
 
