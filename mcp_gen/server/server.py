@@ -10,7 +10,6 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, Generic, Literal, TypeAlias, TypeVar
 
 import mcp_wire
-from mcp_gen.core.code_loading import stop_import
 from mcp_gen.core.extensions.extensions import ExtensionArg
 from mcp_gen.core.mistakes.checks import check_options, checks_options
 from mcp_gen.core.peer_limits import PeerLimits
@@ -38,7 +37,6 @@ from mcp_gen.server.serving.lifespan import Lifespan
 from mcp_gen.server.serving.option_checks import check_prefix, checks_server
 from mcp_gen.server.serving.parts import ServerParts
 from mcp_gen.server.serving.per_connection import PerConnection
-from mcp_gen.server.serving.process import Serving, run_process, serve_process
 from mcp_gen.server.serving.runner import ServerRunner
 from mcp_gen.server.tools.registry import ToolRegistry
 from mcp_gen.session.kernel.kernel import Kernel
@@ -63,6 +61,7 @@ if TYPE_CHECKING:
     from mcp_gen.server.context.options import UnknownArguments
     from mcp_gen.server.dispatch.custom_methods import NotificationHandler, RequestHandler
     from mcp_gen.server.dispatch.extensions import OfferedHandlers
+    from mcp_gen.server.serving.process import Serving
     from mcp_gen.server.session_state import SessionState
     from mcp_gen.server.tasks.manager import TaskManager
     from mcp_gen.server.tasks.options import Tasks
@@ -358,8 +357,7 @@ class Server(ToolsApi, ResourcesApi, CompletionsApi, ListsApi, Generic[App]):
             UsageError: an unknown transport, a port that is in use, or an event loop that runs in
                 this thread: there, use `run_async`.
         """
-        stop_import(self)
-        run_process(self._serving(transport, host, port, connection_limits, announce, options))
+        self._serving(transport, host, port, connection_limits, announce, options).run()
 
     async def run_async(
         self,
@@ -390,10 +388,8 @@ class Server(ToolsApi, ResourcesApi, CompletionsApi, ListsApi, Generic[App]):
             LifespanError: the lifespan of the server did not start, or failed at its end.
             UsageError: an unknown transport, or a port that is in use.
         """
-        stop_import(self)
-        await serve_process(
-            self._serving(transport, host, port, connection_limits, announce, options)
-        )
+        serving = self._serving(transport, host, port, connection_limits, announce, options)
+        await serving.run_async()
 
     def _serving(
         self,
@@ -404,6 +400,11 @@ class Server(ToolsApi, ResourcesApi, CompletionsApi, ListsApi, Generic[App]):
         announce: bool,
         options: dict[str, Any],
     ) -> Serving:
+        # Loaded when serving.
+        from mcp_gen.core.code_loading import stop_import
+        from mcp_gen.server.serving.process import Serving
+
+        stop_import(self)
         if options and transport == "stdio":
             check_options("server.run over stdio", "server.run", options, ())
         make_app = partial(self.asgi, **options)

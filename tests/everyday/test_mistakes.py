@@ -15,6 +15,7 @@ import pytest
 
 import mcp_gen
 from mcp_gen import Client, Context, Server
+from mcp_gen.core.mistakes.checks import Elsewhere
 from mcp_gen.core.mistakes.words import WORDS
 from mcp_gen.server.context.options import DescribedResource, ToolOptions
 from tests.everyday.mistakes import clients, prompts_and_resources, servers, tools
@@ -22,6 +23,7 @@ from tests.everyday.mistakes.mistake import Mistake, add, server
 
 AREAS: tuple[ModuleType, ...] = (clients, prompts_and_resources, servers, tools)
 MISTAKES: list[Mistake] = [mistake for area in AREAS for mistake in area.MISTAKES]
+ELSEWHERE = {name for name, one in vars(Context).items() if isinstance(one, Elsewhere)}
 
 
 async def made(mistake: Mistake) -> None:
@@ -51,7 +53,7 @@ def test_no_two_rows_have_one_name() -> None:
         ("Server", [*dir(Server), *inspect.signature(Server).parameters]),
         ("server.asgi", inspect.signature(Server.asgi).parameters),
         ("Client", [*dir(Client), *inspect.signature(Client).parameters]),
-        ("Context", dir(Context)),
+        ("Context", [name for name in dir(Context) if name not in ELSEWHERE]),
         ("mcp_gen", mcp_gen.__all__),
         ("transport", ["stdio", "http"]),
     ],
@@ -59,6 +61,10 @@ def test_no_two_rows_have_one_name() -> None:
 def test_a_word_of_another_sdk_is_no_word_of_ours(topic: str, known: list[str]) -> None:
     wrong = WORDS[topic].keys() & set(known)
     assert wrong - {"tools", "session_state_store", "middleware"} == set()
+
+
+def test_a_context_knows_every_word_of_another_sdk_for_one() -> None:
+    assert WORDS["Context"].keys() == ELSEWHERE
 
 
 async def test_a_name_may_stand_first_in_a_decorator() -> None:

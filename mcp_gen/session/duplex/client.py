@@ -76,9 +76,6 @@ _CHANGES = (
 
 _log = logging.getLogger("mcp_gen.client")
 
-DEFAULT_MAX_VALUES = 100_000
-"""Default of the most keys and items of one result of a server."""
-
 MAX_UNASKED_VALUES = 20_000
 """The most keys and items of a notification or request of a server.
 

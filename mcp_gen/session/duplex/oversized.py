@@ -15,11 +15,12 @@ if TYPE_CHECKING:
 
 __all__ = ["fail_oversized"]
 
-_RESPONSE_ID = re.compile(
+# Compiled with the first such message.
+_RESPONSE_ID = (
     rb'\s*\{\s*(?:"jsonrpc"\s*:\s*"2\.0"\s*,\s*)?"id"\s*:\s*([0-9]{1,18}|"[\w.-]{1,99}")\s*[,}]'
 )
 """The id of a message that begins with it."""
-_NO_RESPONSE = re.compile(rb'\s*\{\s*(?:"jsonrpc"\s*:\s*"2\.0"\s*,\s*)?"(?:method|params)"')
+_NO_RESPONSE = rb'\s*\{\s*(?:"jsonrpc"\s*:\s*"2\.0"\s*,\s*)?"(?:method|params)"'
 """The beginning of a notification."""
 
 
@@ -35,9 +36,9 @@ def fail_oversized(
         limit_bytes: The limit of the transport, in bytes.
         beginning: The first bytes of the message.
     """
-    if _NO_RESPONSE.match(beginning):
+    if re.match(_NO_RESPONSE, beginning):
         return
-    found = _RESPONSE_ID.match(beginning)
+    found = re.match(_RESPONSE_ID, beginning)
     waiter = state.waiter_of(msgspec.json.decode(found[1]) if found else None)
     if waiter is not None and not waiter.done():
         waiter.set_exception(
