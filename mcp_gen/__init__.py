@@ -66,7 +66,7 @@ if TYPE_CHECKING:
     from mcp_gen.server.transforms.argument import Argument
     from mcp_gen.server.transforms.transformed_tool import transformed
     from mcp_gen.session.messages.middleware import CallNext
-    from mcp_gen.session.peer.log_levels import LogLevel
+    from mcp_gen.session.peer.log_level import LogLevel
     from mcp_gen.transports.http_server.connection_limits import ConnectionLimits
 
 __all__ = [
@@ -158,7 +158,7 @@ _HOMES = {
     "Declined": "mcp_gen.server.context.answers",
     "Depends": "mcp_gen.server.functions.dependencies",
     "FileResources": "mcp_gen.server.resources.files",
-    "LogLevel": "mcp_gen.session.peer.log_levels",
+    "LogLevel": "mcp_gen.session.peer.log_level",
     "Loss": "mcp_gen.core.projection.project",
     "ManagerEvent": "mcp_gen.manager.events",
     "Media": "mcp_gen.client.tools.result_content",

@@ -72,16 +72,31 @@ class JsonTypeReader(enum.Flag):
     @property
     def by_pydantic(self) -> bool:
         """True if pydantic decodes and encodes the whole type, False if msgspec does."""
-        pydantic = JsonTypeReader.PYDANTIC | JsonTypeReader.MODEL
-        return bool(self & pydantic) and JsonTypeReader.MSGSPEC not in self
+        value = self._value_
+        return value & _FOR_PYDANTIC != 0 and not value & _FOR_MSGSPEC
 
     @property
     def is_hooked(self) -> bool:
         """True if hooks of msgspec decode parts of the type."""
-        hooked = JsonTypeReader.MODEL | JsonTypeReader.PATH
-        return bool(self & hooked) and not self.by_pydantic
+        return self._value_ & _HOOKED != 0 and not self.by_pydantic
+
+    @property
+    def has_extra(self) -> bool:
+        """True if some type has JSON Schema keywords of its author's own."""
+        return self._value_ & _EXTRA != 0
+
+    @property
+    def has_floats(self) -> bool:
+        """True if some value may be a float."""
+        return self._value_ & _FLOATS != 0
 
 
+# As numbers: an operation of flags takes a microsecond, and a parameter of a tool needs several.
+_FOR_MSGSPEC: int = JsonTypeReader.MSGSPEC.value
+_FOR_PYDANTIC: int = JsonTypeReader.PYDANTIC.value | JsonTypeReader.MODEL.value
+_HOOKED: int = JsonTypeReader.MODEL.value | JsonTypeReader.PATH.value
+_EXTRA: int = JsonTypeReader.EXTRA.value
+_FLOATS: int = JsonTypeReader.FLOATS.value
 _BOTH = JsonTypeReader.MSGSPEC | JsonTypeReader.PYDANTIC
 _OF_PYDANTIC = JsonTypeReader.MODEL | JsonTypeReader.PYDANTIC
 _LEAVES = frozenset({Any, None, NoneType, bool, int, float, *STRINGS})

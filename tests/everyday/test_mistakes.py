@@ -16,6 +16,7 @@ import pytest
 import mcp_gen
 from mcp_gen import Client, ClientManager, ClientSession, Context, Server
 from mcp_gen.client.session.tool_calls import OPTIONS
+from mcp_gen.core.mistakes.checks import Elsewhere
 from mcp_gen.core.mistakes.words import WORDS
 from mcp_gen.server.context.options import DescribedResource, ToolOptions
 from tests.everyday.mistakes import (
@@ -35,6 +36,7 @@ AREAS: tuple[ModuleType, ...] = (
     tools,
 )
 MISTAKES: list[Mistake] = [mistake for area in AREAS for mistake in area.MISTAKES]
+ELSEWHERE = {name for name, one in vars(Context).items() if isinstance(one, Elsewhere)}
 
 
 async def made(mistake: Mistake) -> None:
@@ -68,7 +70,7 @@ def test_no_two_rows_have_one_name() -> None:
         ("call_tool", OPTIONS),
         ("ClientManager", [*dir(ClientManager), *inspect.signature(ClientManager).parameters]),
         ("Client", [*dir(Client), *inspect.signature(Client).parameters]),
-        ("Context", dir(Context)),
+        ("Context", [name for name in dir(Context) if name not in ELSEWHERE]),
         ("mcp_gen", mcp_gen.__all__),
         ("transport", ["stdio", "http"]),
     ],
@@ -76,6 +78,10 @@ def test_no_two_rows_have_one_name() -> None:
 def test_a_word_of_another_sdk_is_no_word_of_ours(topic: str, known: list[str]) -> None:
     wrong = WORDS[topic].keys() & set(known)
     assert wrong - {"tools", "session_state_store", "middleware"} == set()
+
+
+def test_a_context_knows_every_word_of_another_sdk_for_one() -> None:
+    assert WORDS["Context"].keys() == ELSEWHERE
 
 
 async def test_a_name_may_stand_first_in_a_decorator() -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Coroutine
-from typing import TYPE_CHECKING, Any, Protocol, TypeAlias, runtime_checkable
+from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 
 from mcp_gen.transports.memory import MemoryTransport
 
@@ -17,7 +17,6 @@ Background: TypeAlias = Callable[[Coroutine[Any, Any, None]], "asyncio.Task[None
 """Runs a coroutine in the background."""
 
 
-@runtime_checkable
 class ConnectableServer(Protocol):
     """A server in this process."""
 
@@ -30,7 +29,8 @@ class InProcessTransport(MemoryTransport):
     """Client end of an in-memory pair, whose other end is served by a task.
 
     An error before the server has started (its lifespan, its factory) is raised by `start` as it
-    is. A later one is raised by the task.
+    is. A later one is raised by the task. Both ends are of this class, because Python runs methods
+    faster that always see the same one.
 
     Args:
         server: The server.
@@ -41,6 +41,8 @@ class InProcessTransport(MemoryTransport):
         super().__init__()
         self._server = server
         self._background = background
+        self._is_served = False
+        """True for the end of the server."""
         self._serving: asyncio.Task[None] | None = None
         self._served: asyncio.Future[None] | None = None
         """Done when the server has started, or has failed."""
@@ -51,11 +53,15 @@ class InProcessTransport(MemoryTransport):
         Raises:
             Exception: what kept the server from serving, such as a LifespanError.
         """
-        loop = asyncio.get_running_loop()
-        served = self._served = loop.create_future()
-        self.peer = _ServedEnd(served)
-        self.peer.peer = self
-        self._serving = self._background(self._serve(self.peer, served))
+        if self._is_served:
+            await super().start(receiver)
+            if self._served is not None and not self._served.done():
+                self._served.set_result(None)
+            return
+        served = self._served = asyncio.get_running_loop().create_future()
+        end = self._other_end(served)
+        self.peer = end
+        self._serving = self._background(self._serve(end, served))
         await served
         await super().start(receiver)
 
@@ -66,6 +72,12 @@ class InProcessTransport(MemoryTransport):
         if self._serving is not None and served and (served.cancelled() or not served.done()):
             self._serving.cancel()
         await super().aclose()
+
+    def _other_end(self, served: asyncio.Future[None]) -> InProcessTransport:
+        """Return the end of the server, which says when the server has started."""
+        end = InProcessTransport(self._server, self._background)
+        end._is_served, end._served, end.peer = True, served, self
+        return end
 
     async def _serve(self, end: MemoryTransport, served: asyncio.Future[None]) -> None:
         try:
@@ -80,16 +92,3 @@ class InProcessTransport(MemoryTransport):
             served.set_exception(error)
         if not served.done():
             served.set_result(None)
-
-
-class _ServedEnd(MemoryTransport):
-    """Server end, which says when the server has started."""
-
-    def __init__(self, served: asyncio.Future[None]) -> None:
-        super().__init__()
-        self._served = served
-
-    async def start(self, receiver: Receiver) -> None:
-        await super().start(receiver)
-        if not self._served.done():
-            self._served.set_result(None)

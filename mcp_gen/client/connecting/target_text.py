@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import os
 import re
-from dataclasses import dataclass
-from importlib.machinery import PathFinder
-from pathlib import Path
-from typing import TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
+
+from msgspec import Struct
 
 from mcp_gen.core.errors import UsageError
-from mcp_gen.core.redaction import shown_url
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 __all__ = [
     "CodeTarget",
@@ -30,43 +31,39 @@ EXPECTED = (
     "line, `unix:PATH` or `tcp:HOST:PORT`"
 )
 
-_URL_START = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://")
-_CODE_FILE = re.compile(r"(?P<place>.*\.py)(?::(?P<name>[^:/\\]*))?", re.DOTALL)
-_HOST_AND_PORT = re.compile(r"[\w.-]+:[0-9]{1,5}(?:[/?].*)?")
-_DOTTED = re.compile(r"[^\W\d]\w*(?:\.[^\W\d]\w*)*")
+# Compiled at first use: a client that connects to a server of its process needs none.
+_URL_START = r"[A-Za-z][A-Za-z0-9+.-]*://"
+_CODE_FILE = r"(?P<place>.*\.py)(?::(?P<name>[^:/\\]*))?"
+_HOST_AND_PORT = r"[\w.-]+:[0-9]{1,5}(?:[/?].*)?"
+_DOTTED = r"[^\W\d]\w*(?:\.[^\W\d]\w*)*"
 
 
-@dataclass(frozen=True)
-class Url:
+class Url(Struct, frozen=True):
     """A server behind HTTP."""
 
     url: str
 
 
-@dataclass(frozen=True)
-class CommandLine:
+class CommandLine(Struct, frozen=True):
     """A server that is a program, started with its arguments."""
 
     words: tuple[str, ...]
 
 
-@dataclass(frozen=True)
-class UnixSocket:
+class UnixSocket(Struct, frozen=True):
     """A server that listens on a Unix socket."""
 
     path: str
 
 
-@dataclass(frozen=True)
-class TcpAddress:
+class TcpAddress(Struct, frozen=True):
     """A server that listens on a TCP port, without HTTP."""
 
     host: str
     port: int
 
 
-@dataclass(frozen=True)
-class CodeTarget:
+class CodeTarget(Struct, frozen=True):
     """A server in Python code.
 
     Args:
@@ -88,6 +85,9 @@ class CodeTarget:
     @property
     def folder(self) -> Path:
         """The folder of the code: that of a file, and the current one for a module."""
+        # Loaded for code only.
+        from pathlib import Path
+
         return Path(self.place).resolve().parent if self.is_file else Path.cwd()
 
 
@@ -96,7 +96,7 @@ ParsedTarget: TypeAlias = Url | CommandLine | UnixSocket | TcpAddress | CodeTarg
 
 def is_url(target: str) -> bool:
     """Return True if a target is a URL, and no command line that has one as an argument."""
-    return _URL_START.match(target) is not None
+    return re.match(_URL_START, target) is not None
 
 
 def parse_target(text: str) -> ParsedTarget:
@@ -137,8 +137,11 @@ def parse_code(text: str) -> CodeTarget:
     if code is not None:
         return code
     place, _, name = text.partition(":")
-    if _DOTTED.fullmatch(place) and (not name or _DOTTED.fullmatch(name)):
+    if re.fullmatch(_DOTTED, place) and (not name or re.fullmatch(_DOTTED, name)):
         return CodeTarget(place, name)
+    # Loaded for the error only.
+    from mcp_gen.core.redaction import shown_url
+
     # The rest of a command line or a URL may be a secret.
     given = shown_url(text) if is_url(text) else next(iter(text.split()), "nothing")
     raise UsageError(
@@ -175,12 +178,12 @@ def _socket(text: str) -> UnixSocket | TcpAddress | None:
 
 def _code_file(text: str) -> CodeTarget | None:
     """Return a Python file; a command line that begins or ends with one is no file."""
-    found = _CODE_FILE.fullmatch(text)
+    found = re.fullmatch(_CODE_FILE, text, re.DOTALL)
     if found is None:
         return None
     place, name = found["place"], found["name"] or ""
     # A path may have spaces, and so may a command line: a file that is there was meant.
-    if len(place.split()) > 1 and not Path(place).expanduser().is_file():
+    if len(place.split()) > 1 and not os.path.isfile(os.path.expanduser(place)):
         return None
     return CodeTarget(os.path.expanduser(place), name)
 
@@ -201,24 +204,30 @@ def _words(text: str) -> CommandLine | CodeTarget:
 
 def _single(word: str) -> CommandLine | CodeTarget:
     place, colon, name = word.partition(":")
-    if colon and _DOTTED.fullmatch(place) and _DOTTED.fullmatch(name):
+    if colon and re.fullmatch(_DOTTED, place) and re.fullmatch(_DOTTED, name):
         return CodeTarget(place, name)
     if word.endswith(".json"):
         raise UsageError(f"{word} is no server; name one in it, as in `NAME --config {word}`")
-    if _HOST_AND_PORT.fullmatch(word) and not Path(word).is_file():
+    if re.fullmatch(_HOST_AND_PORT, word) and not os.path.isfile(word):  # no pathlib
+        # Loaded with the first mistake.
+        from mcp_gen.core.redaction import shown_url
+
         shown = shown_url(f"http://{word}")
         raise UsageError(f"{shown[7:]}: a URL has its scheme: `{shown}`")
-    if not _DOTTED.fullmatch(word):
+    if not re.fullmatch(_DOTTED, word):
         return CommandLine((word,))
     # Loaded only for single words.
     from shutil import which
 
-    if _has_module(word, [os.getcwd()]) and not Path(word).is_file():
+    if _has_module(word, [os.getcwd()]) and not os.path.isfile(word):
         return CodeTarget(word)
     if which(word) is not None:
         return CommandLine((word,))
     if _has_module(word, None):
         return CodeTarget(word)
+    # Loaded for the error only.
+    from pathlib import Path
+
     files = [one.name for one in Path.cwd().glob("*.py")]
     raise UsageError(
         f"{word}: no module here, none that is installed, and no program on the PATH is called so; "
@@ -227,6 +236,9 @@ def _single(word: str) -> CommandLine | CodeTarget:
 
 
 def _has_module(name: str, path: list[str] | None) -> bool:
+    # Loaded only for single words.
+    from importlib.machinery import PathFinder
+
     root, dot, _ = name.partition(".")
     found = PathFinder.find_spec(root, path)
     # Any folder is a namespace package: alone it is no module that has a server.

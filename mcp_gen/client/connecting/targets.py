@@ -8,9 +8,8 @@ from __future__ import annotations
 import os
 from collections.abc import Awaitable, Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias, cast
 
-from mcp_gen.client.connecting.in_process import ConnectableServer, InProcessTransport
 from mcp_gen.client.connecting.target_text import (
     CodeTarget,
     CommandLine,
@@ -24,7 +23,7 @@ from mcp_gen.client.connecting.target_text import (
 from mcp_gen.core.errors import UsageError
 
 if TYPE_CHECKING:
-    from mcp_gen.client.connecting.in_process import Background
+    from mcp_gen.client.connecting.in_process import Background, ConnectableServer
     from mcp_gen.core.transport.protocols import Duplex, Posts
     from mcp_gen.transports.environment import Environment
     from mcp_gen.transports.http_client.endpoint import HeadersFrom
@@ -115,8 +114,8 @@ def resolve_target(
         return _over_socket_or_code(named, background)
     if isinstance(target, ConnectTarget):
         return target
-    if isinstance(target, ConnectableServer):
-        return _in_memory(target, background)
+    if hasattr(target, "serve"):
+        return _in_memory(cast("ConnectableServer", target), background)
     if not (hasattr(target, "start") and hasattr(target, "send")):
         raise UsageError(
             "connect: expected a URL, a file or module with a server, a command (one line or a "
@@ -213,4 +212,7 @@ class _OwnedServer:
 
 
 def _in_memory(server: ConnectableServer, background: Background) -> ConnectTarget:
+    # Loaded only for servers in this process.
+    from mcp_gen.client.connecting.in_process import InProcessTransport
+
     return ConnectTarget(lambda: InProcessTransport(server, background), restarts=True)

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any, TypedDict, TypeVar, Unpack, cast, overloa
 
 from msgspec import UNSET
 
-from mcp_gen.client.requests.argument_values import as_tool_arguments
 from mcp_gen.client.session.custom_calls import CustomCalls
 from mcp_gen.core.errors import McpError, SessionLost, TaskGone
 from mcp_gen.core.mistakes.checks import check_call_options, check_progress, check_seconds
@@ -187,6 +186,9 @@ class ToolCalls(CustomCalls, ServerCaller):
         if timeout_s is not None:
             check_seconds("call_tool: timeout_s", timeout_s)
         if arguments is not None and not (arguments.__class__ is dict and is_plain(arguments)):
+            # Loaded with the first such arguments.
+            from mcp_gen.client.requests.argument_values import as_tool_arguments
+
             arguments = as_tool_arguments(name, arguments, self.revision)
         needs_full_path = (
             returns is not UNSET
@@ -298,6 +300,9 @@ class ToolCalls(CustomCalls, ServerCaller):
         Source: https://modelcontextprotocol.io/specification/2025-11-25/basic/utilities/tasks
         """
         if arguments is not None and not (arguments.__class__ is dict and is_plain(arguments)):
+            # Loaded with the first such arguments.
+            from mcp_gen.client.requests.argument_values import as_tool_arguments
+
             arguments = as_tool_arguments(name, arguments, self.revision)
         task_request = True if ttl_s is None else round(ttl_s * 1000)
         return await self._tasks.start(

@@ -13,6 +13,7 @@ from typing import Any, TypeVar, cast
 from mcp_gen.core.errors import UsageError
 
 __all__ = [
+    "Elsewhere",
     "check_call_options",
     "check_callable",
     "check_choice",
@@ -268,3 +269,22 @@ def missing_attribute(owner: object, name: str, known: Collection[str]) -> Attri
     elif near is not None:
         message += f": did you mean `{near}`?"
     return AttributeError(message, name=name, obj=owner)
+
+
+class Elsewhere:
+    """Attribute that objects have in other SDKs: reading it says in the error what to write.
+
+    For classes whose attributes are read in each call: `__getattr__` would slow down all of them.
+
+    Args:
+        name: Name of the attribute; `words` has the rest of the message.
+    """
+
+    def __init__(self, name: str) -> None:
+        self._name = name
+
+    def __get__(self, owner: object, kind: type) -> Elsewhere:
+        """Raise AttributeError; on the class, return this object."""
+        if owner is None:
+            return self
+        raise missing_attribute(owner, self._name, dir(kind))

@@ -11,6 +11,7 @@ from msgspec import UNSET, Struct
 # Types of the fields are imported at run time: `help(Context)` evaluates them.
 from mcp_gen.core.envelope import RequestId
 from mcp_gen.core.extensions.extensions import CLIENT, declared, missing
+from mcp_gen.core.mistakes.checks import Elsewhere
 from mcp_gen.server.context.rate_limit import RateLimiter
 from mcp_gen.server.context.server_view import ServerView
 from mcp_gen.server.context.services import RoundsView, TaskHandle, ToolTasks
@@ -110,14 +111,6 @@ class Context(Struct, Generic[App_co], eq=False):
     """Task manager of the outermost server, where the server of the request is mounted."""
     _outer: Context | None = None
     """Context of the same request in the server that this one is mounted in."""
-
-    if not TYPE_CHECKING:
-
-        def __getattr__(self, name: str) -> Any:
-            # Loaded with the first mistake.
-            from mcp_gen.core.mistakes.checks import missing_attribute
-
-            raise missing_attribute(self, name, dir(type(self)))
 
     # --- the request ---
 
@@ -651,6 +644,25 @@ class Context(Struct, Generic[App_co], eq=False):
         from mcp_gen.server.context.blocking import BlockingContext
 
         return BlockingContext(self)
+
+
+if not TYPE_CHECKING:
+    for _name in (
+        "client_id",
+        "critical",
+        "debug",
+        "error",
+        "fastmcp",
+        "get_prompt",
+        "get_state",
+        "info",
+        "lifespan_context",
+        "request_context",
+        "session_id",
+        "set_state",
+        "warning",
+    ):
+        setattr(Context, _name, Elsewhere(_name))
 
 
 # --- Access for the other rooms of the server ---

@@ -40,7 +40,7 @@ def check_unknown_arguments(what: str, given: object) -> None:
     Raises:
         UsageError: It is something else.
     """
-    if given not in (None, *get_args(UnknownArguments)):
+    if given is not None and given not in get_args(UnknownArguments):
         raise UsageError(
             f'{what}: unknown_arguments={given!r}: expected "refuse", "ignore" or None'
         )

@@ -30,7 +30,6 @@ from mcp_gen.core.errors import UsageError
 from mcp_gen.server.functions.schema_validation import CompiledSchema
 from mcp_gen.values.json_overlap import ARRAYS, OBJECTS, STRINGS, is_named_tuple
 from mcp_gen.values.json_types import (
-    JsonTypeReader,
     NotJsonType,
     json_reader_for,
     without_qualifiers,
@@ -283,7 +282,7 @@ def _restricts(keyword: str) -> bool:
 
 def _has_extra(hint: Any) -> bool:
     try:
-        return JsonTypeReader.EXTRA in json_reader_for(hint)
+        return json_reader_for(hint).has_extra
     except NotJsonType:
         return True  # a type that pydantic knows, and this package does not
 

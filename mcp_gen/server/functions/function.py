@@ -40,8 +40,15 @@ class FunctionInfo(NamedTuple):
     """Parameters left to pass: without `self` and without those bound by a partial."""
     hints: dict[str, Any]
     """Resolved annotations by parameter name, and `return`."""
-    reserved: frozenset[str]
-    """Names of parameters, also of those that are bound: a `**` parameter takes none of them."""
+    bound: frozenset[str]
+    """Names of the parameters that a partial has bound."""
+
+    @property
+    def reserved(self) -> frozenset[str]:
+        """Names of parameters, also of those that are bound: a `**` parameter takes none."""
+        return self.bound.union(
+            one.name for one in self.parameters if one.kind is not one.VAR_KEYWORD
+        )
 
     @property
     def doc(self) -> str | None:
@@ -89,9 +96,8 @@ def inspect_function(function: Any, *, classes: bool = False) -> FunctionInfo:
         raise UsageError(f"{name} does not say what it takes: wrap it in a function") from None
     # Callers cannot pass arguments that a partial has bound.
     free = [one for one in parameters if one.name not in bound] if bound else parameters
-    reserved = bound | {one.name for one in parameters if one.kind is not one.VAR_KEYWORD}
     hints = _resolve_hints(definition, name)
-    return FunctionInfo(function, definition, name, free, hints, frozenset(reserved))
+    return FunctionInfo(function, definition, name, free, hints, frozenset(bound))
 
 
 def _not_callable(given: Any) -> UsageError:

@@ -42,6 +42,9 @@ if TYPE_CHECKING:
 __all__ = ["Parameter", "Signature", "json_schema"]
 
 
+_ANY = JsonTypeReader.ANY
+
+
 class Parameter(Struct, frozen=True):
     """One argument of a handler, supplied by the caller."""
 
@@ -122,16 +125,16 @@ class Signature:
     def _add(
         self, parameter: inspect.Parameter, hints: Mapping[str, Any], wanted: dict[str, Depends]
     ) -> None:
-        name, default = parameter.name, parameter.default
-        if parameter.kind is parameter.VAR_KEYWORD and self._takes_keywords:
+        name, default, passed = parameter.name, parameter.default, parameter.kind
+        if passed is parameter.VAR_KEYWORD and self._takes_keywords:
             hint = hints.get(name, Any)
             reader = self.reader_of(name, hint)
-            self.has_extra_schema |= JsonTypeReader.EXTRA in reader
+            self.has_extra_schema |= reader.has_extra
             self.keywords = Parameter(name, hint, NO_DEFAULT, reader.by_pydantic)
             return
-        if parameter.kind in (parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD):
+        if passed is parameter.VAR_POSITIONAL or passed is parameter.VAR_KEYWORD:
             raise UsageError(f"{self.name}: *{name}: name each parameter instead")
-        if parameter.kind is parameter.POSITIONAL_ONLY:
+        if passed is parameter.POSITIONAL_ONLY:
             raise UsageError(f"{self.name}: {name} must be usable as a keyword")
         if name not in hints:
             raise UsageError(self._missing_annotation(name))
@@ -151,10 +154,14 @@ class Signature:
             if info is not None:
                 hint, default = Annotated[hint, info], pydantic_types.default_of(info, NO_DEFAULT)
             reader = self.reader_of(name, hint)
-            self._check_no_alias(name, hint)
-            self.has_extra_schema |= JsonTypeReader.EXTRA in reader
-            self.is_hooked |= reader.is_hooked
-            self.parameters.append(Parameter(name, hint, default, reader.by_pydantic))
+            if hasattr(hint, "__metadata__"):
+                self._check_no_alias(name, hint)
+            by_pydantic = False
+            if reader is not _ANY:
+                self.has_extra_schema |= reader.has_extra
+                self.is_hooked |= reader.is_hooked
+                by_pydantic = reader.by_pydantic
+            self.parameters.append(Parameter(name, hint, default, by_pydantic))
 
     def _check_no_alias(self, name: str, hint: Any) -> None:
         for one in metadata(hint):

@@ -9,16 +9,15 @@ from contextlib import AbstractAsyncContextManager
 from functools import partial
 from typing import TYPE_CHECKING, Any, Literal
 
-from mcp_gen.core.code_loading import stop_import
 from mcp_gen.core.mistakes.checks import check_options, checks_options
 from mcp_gen.server.context.context import Context
-from mcp_gen.server.serving.process import Serving, run_process, serve_process
 
 if TYPE_CHECKING:
     from mcp_gen.core.stores.events import EventStore
     from mcp_gen.core.stores.sessions import SessionStore
     from mcp_gen.core.transport.protocols import Duplex
     from mcp_gen.server.serving.parts import ServerParts
+    from mcp_gen.server.serving.process import Serving
     from mcp_gen.session.duplex.server import ServerConnection
     from mcp_gen.session.peer.session import Session
     from mcp_gen.transports.http_server.app import AsgiApp, Scope
@@ -65,8 +64,7 @@ class ServingApi:
             UsageError: an unknown transport, a port that is in use, or an event loop that runs in
                 this thread: there, use `run_async`.
         """
-        stop_import(self)
-        run_process(self._serving(transport, host, port, connection_limits, announce, options))
+        self._serving(transport, host, port, connection_limits, announce, options).run()
 
     async def run_async(
         self,
@@ -97,10 +95,8 @@ class ServingApi:
             LifespanError: the lifespan of the server did not start, or failed at its end.
             UsageError: an unknown transport, or a port that is in use.
         """
-        stop_import(self)
-        await serve_process(
-            self._serving(transport, host, port, connection_limits, announce, options)
-        )
+        serving = self._serving(transport, host, port, connection_limits, announce, options)
+        await serving.run_async()
 
     def _serving(
         self,
@@ -111,6 +107,11 @@ class ServingApi:
         announce: bool,
         options: dict[str, Any],
     ) -> Serving:
+        # Loaded when serving.
+        from mcp_gen.core.code_loading import stop_import
+        from mcp_gen.server.serving.process import Serving
+
+        stop_import(self)
         if options and transport == "stdio":
             check_options("server.run over stdio", "server.run", options, ())
         make_app = partial(self.asgi, **options)

@@ -7,9 +7,7 @@ from contextlib import asynccontextmanager
 from functools import partial
 from typing import TYPE_CHECKING, Any, Generic, Literal, TypeVar
 
-from mcp_gen.core.code_loading import stop_import
 from mcp_gen.core.errors import UsageError
-from mcp_gen.server.serving.process import Serving, run_process, serve_process
 from mcp_gen.server.serving.sockets import SocketServer
 from mcp_gen.session.messages.middleware import validate_middleware
 
@@ -20,6 +18,7 @@ if TYPE_CHECKING:
 
     from mcp_gen.core.transport.protocols import Duplex
     from mcp_gen.server.context.context import Context
+    from mcp_gen.server.serving.process import Serving
     from mcp_gen.server.serving.servable import Servable
     from mcp_gen.session.duplex.server import ServerConnection
     from mcp_gen.session.kernel.kernel import Kernel
@@ -108,8 +107,7 @@ class PerConnection(Generic[S]):
             announce: True prints the start line.
             options: Options of `asgi`, for HTTP.
         """
-        stop_import(self)
-        run_process(self._serving(transport, host, port, connection_limits, announce, options))
+        self._serving(transport, host, port, connection_limits, announce, options).run()
 
     async def run_async(
         self,
@@ -131,10 +129,8 @@ class PerConnection(Generic[S]):
             announce: True prints the start line.
             options: Options of `asgi`, for HTTP.
         """
-        stop_import(self)
-        await serve_process(
-            self._serving(transport, host, port, connection_limits, announce, options)
-        )
+        serving = self._serving(transport, host, port, connection_limits, announce, options)
+        await serving.run_async()
 
     def _serving(
         self,
@@ -145,6 +141,11 @@ class PerConnection(Generic[S]):
         announce: bool,
         options: dict[str, Any],
     ) -> Serving:
+        # Loaded when serving.
+        from mcp_gen.core.code_loading import stop_import
+        from mcp_gen.server.serving.process import Serving
+
+        stop_import(self)
         make_app = partial(self.asgi, **options)
         return Serving(transport, host, port, limits, announce, self.make_runner, make_app)
 

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from mcp_gen.transports.http_server.app import AsgiApp
     from mcp_gen.transports.http_server.connection_limits import ConnectionLimits
 
-__all__ = ["Serving", "run_process", "serve_process", "start_line"]
+__all__ = ["Serving", "start_line"]
 
 _log = logging.getLogger("mcp_gen.server")
 
@@ -43,9 +43,16 @@ class Serving(NamedTuple):
     make_runner: Callable[[], Servable]
     make_app: Callable[[], AsgiApp]
 
+    def run(self) -> None:
+        """Serve this process; see `Server.run`."""
+        _run_process(self)
 
-def run_process(serving: Serving) -> None:
-    """Serve this process; see `Server.run`."""
+    async def run_async(self) -> None:
+        """Serve in the running event loop; see `Server.run_async`."""
+        await _serve_process(self)
+
+
+def _run_process(serving: Serving) -> None:
     if _is_loop_running():
         arguments = "" if serving.transport == "stdio" else f"{serving.transport!r}, ..."
         raise UsageError(
@@ -69,8 +76,7 @@ def run_process(serving: Serving) -> None:
         raise unknown_transport(serving.transport)
 
 
-async def serve_process(serving: Serving) -> None:
-    """Serve in the running event loop; see `Server.run_async`."""
+async def _serve_process(serving: Serving) -> None:
     # Imported here: a server loads only the transports it is served over.
     if serving.transport == "stdio":
         from mcp_gen.server.serving.stdio import serve_stdio

@@ -83,7 +83,9 @@ class FunctionTool(ServerTool):
             task=task,
             immediate_message=immediate_message,
         )
-        check_unknown_arguments(f"tool {name}", unknown_arguments)
+        what = f"tool {name}"
+        if unknown_arguments is not None:
+            check_unknown_arguments(what, unknown_arguments)
         if unknown_arguments is not None and input_schema is not None:
             raise UsageError(
                 f"tool {name}: unknown_arguments=: input_schema= says which arguments there are: "
@@ -92,15 +94,14 @@ class FunctionTool(ServerTool):
         # A server may say otherwise until a call or a list needs the schema.
         self._has_default = unknown_arguments is None and input_schema is None
         self.signature.refuses_unknown = input_schema is None and unknown_arguments != "ignore"
-        check_icons(f"tool {name}", icons)
-        check_type(f"tool {name}: meta", meta, dict, 'meta={"example.com/key": 1}')
-        check_plain(meta, f"tool {name}", "$._meta")
-        check_type(
-            f"tool {name}: annotations",
-            annotations,
-            Wire,
-            "annotations=ToolAnnotations(read_only_hint=True)",
-        )
+        if icons is not None:
+            check_icons(what, icons)
+        if meta is not None:
+            check_type(f"{what}: meta", meta, dict, 'meta={"example.com/key": 1}')
+            check_plain(meta, what, "$._meta")
+        if annotations is not None:
+            example = "annotations=ToolAnnotations(read_only_hint=True)"
+            check_type(f"{what}: annotations", annotations, Wire, example)
         if run_in_thread and self.signature.is_async:
             raise UsageError(f"tool {name}: an async function runs on the loop, not in a thread")
         self._description = description

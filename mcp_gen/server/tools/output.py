@@ -47,7 +47,7 @@ __all__ = ["Encode", "Output", "output_for_schema", "output_for_type"]
 Encode: TypeAlias = Callable[[Any], Any]
 """Makes the `CallToolResult` of a call from the return value of the tool."""
 
-_PATH = re.compile(r" - at `\$[^`]*`$")
+_PATH = r" - at `\$[^`]*`$"
 _NUMBERS = frozenset({bool, float, int})
 _PLAIN = frozenset({bool, dict, float, int, list, str, NoneType})
 """Classes of most return values. They are never wire types."""
@@ -209,7 +209,7 @@ class _DataOutput(Output):
     def _schema_mismatch(self, error: Exception | None = None) -> UsageError:
         # The value appears only in the log: it may hold data that no peer should see. Paths of
         # msgspec name the fields of the schema, and no keys that are data.
-        at = _PATH.search(str(error)) if error.__class__ is msgspec.ValidationError else None
+        at = re.search(_PATH, str(error)) if error.__class__ is msgspec.ValidationError else None
         where = at[0] if at else ""
         return UsageError(f"{self._named} is not what the tool's output schema says{where}")
 
@@ -320,8 +320,7 @@ def output_for_type(what: str, hint: Any, reader: JsonTypeReader) -> Output:
     if hint is None:
         return Output()
     made = _PydanticOutput if reader.by_pydantic else _HintOutput
-    floats, extra = JsonTypeReader.FLOATS in reader, JsonTypeReader.EXTRA in reader
-    return made(what, hint, floats=floats, extra=extra)
+    return made(what, hint, floats=reader.has_floats, extra=reader.has_extra)
 
 
 def _extra_of(what: str, hint: Any) -> CompiledSchema | None:

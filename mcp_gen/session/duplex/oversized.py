@@ -17,13 +17,12 @@ __all__ = ["fail_oversized"]
 
 _VERSION = rb'"jsonrpc"\s*:\s*"2\.0"'
 _ID = rb'"id"\s*:\s*([0-9]{1,18}|"[\w.-]{1,99}")'
-_FIRST_ID = re.compile(rb"\s*\{\s*(?:%b\s*,\s*)?%b\s*," % (_VERSION, _ID))
+# Compiled with the first such message.
+_FIRST_ID = rb"\s*\{\s*(?:%b\s*,\s*)?%b\s*," % (_VERSION, _ID)
 """The id of a message that begins with it."""
-_LAST_ID = re.compile(rb",\s*%b\s*(?:,\s*%b\s*)?\}\s*\Z" % (_ID, _VERSION))
+_LAST_ID = rb",\s*%b\s*(?:,\s*%b\s*)?\}\s*\Z" % (_ID, _VERSION)
 """The id of a message that ends with it."""
-_NO_RESPONSE = re.compile(
-    rb'\s*\{\s*(?:%b\s*,\s*)?(?:%b\s*,\s*)?"(?:method|params)"' % (_VERSION, _ID)
-)
+_NO_RESPONSE = rb'\s*\{\s*(?:%b\s*,\s*)?(?:%b\s*,\s*)?"(?:method|params)"' % (_VERSION, _ID)
 """The beginning of a request or notification."""
 
 
@@ -43,9 +42,9 @@ def fail_oversized(
     Returns:
         False if only the end can tell, and has not arrived.
     """
-    if _NO_RESPONSE.match(beginning):
+    if re.match(_NO_RESPONSE, beginning):
         return True
-    found = _FIRST_ID.match(beginning) or _LAST_ID.search(end)
+    found = re.match(_FIRST_ID, beginning) or re.search(_LAST_ID, end)
     if found is None and beginning and not end:
         return False
     waiter = state.waiter_of(msgspec.json.decode(found[1]) if found else None)

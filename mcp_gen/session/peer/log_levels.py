@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from enum import IntEnum
 from functools import cache
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
@@ -16,30 +15,9 @@ from mcp_wire import encode
 if TYPE_CHECKING:
     from mcp_wire.profile import Profile
 
-__all__ = ["LogLevel", "as_json", "at_most", "is_enabled", "level_name", "severity_of"]
+__all__ = ["as_json", "at_most", "is_enabled", "level_name", "severity_of"]
 
 
-class LogLevel(IntEnum):
-    """Log levels of MCP, as numbers of the module `logging`, for both.
-
-        await ctx.log(LogLevel.NOTICE, "moved")
-        logging.getLogger("app").log(LogLevel.NOTICE, "moved")
-
-    A number between two levels belongs to the lower one.
-    """
-
-    DEBUG = 10
-    INFO = 20
-    NOTICE = 25
-    WARNING = 30
-    ERROR = 40
-    CRITICAL = 50
-    ALERT = 60
-    EMERGENCY = 70
-
-
-_FROM_ABOVE = [(level.value, level.name.lower()) for level in reversed(LogLevel)]
-_LOWEST = LogLevel.DEBUG.name.lower()
 _CUT = "... ({} bytes of {} are left out)"
 
 
@@ -47,7 +25,11 @@ def level_name(level: str | int) -> str:
     """Return the MCP level of a number of the module `logging`; a name is returned as it is."""
     if isinstance(level, str):
         return level
-    return next((name for number, name in _FROM_ABOVE if level >= number), _LOWEST)
+    # Loaded with the first number.
+    from mcp_gen.session.peer.log_level import LogLevel
+
+    found = (one for one in reversed(LogLevel) if level >= one)
+    return next(found, LogLevel.DEBUG).name.lower()
 
 
 def at_most(content: Any, max_bytes: int | None) -> Any:
