@@ -195,7 +195,9 @@ def __getattr__(name: str) -> Any:
         if meant is not None:
             # Python would put another message in place of that of an AttributeError.
             raise ImportError(f"mcp_gen has no {name}: {meant}", name=__name__)
-        raise AttributeError(f"module 'mcp_gen' has no attribute {name!r}")
+        # `from mcp_gen import types` asks here first, and imports the module after this error.
+        advice = f": write `import mcp_gen.{name}`" if name in {"content", "types"} else ""
+        raise AttributeError(f"module 'mcp_gen' has no attribute {name!r}{advice}")
     return getattr(import_module(_HOMES.get(name, "mcp_gen.core.errors")), name)
 
 

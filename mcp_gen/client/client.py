@@ -25,7 +25,12 @@ from mcp_gen.client.connecting.targets import resolve_target
 from mcp_gen.client.requests.settings import ClientSettings, Validation
 from mcp_gen.core.errors import UsageError
 from mcp_gen.core.extensions.extensions import ExtensionArg
-from mcp_gen.core.mistakes.checks import check_callable, checks_options, missing_attribute
+from mcp_gen.core.mistakes.checks import (
+    check_callable,
+    check_seconds,
+    checks_options,
+    missing_attribute,
+)
 from mcp_gen.core.revisions import select
 from mcp_gen.core.transport.protocols import Posts
 from mcp_gen.session.duplex.client import ClientConnection
@@ -210,6 +215,7 @@ class Client(CallbackDecorators):
         serving, self._serving = self._serving, []
         await asyncio.gather(*serving)
 
+    @checks_options("client.connect")
     async def connect(
         self,
         target: Target,
@@ -269,6 +275,8 @@ class Client(CallbackDecorators):
         """
         if revision is not None:
             select([revision])
+        check_seconds("client.connect: timeout_s", timeout_s)
+        check_seconds("client.connect: probe_timeout_s", probe_timeout_s)
         resolved = resolve_target(
             target,
             self._run_in_background,

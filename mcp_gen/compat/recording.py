@@ -69,9 +69,9 @@ class RecordingTransport:
         self.frames.append(Frame("server" if self._side == "client" else "client", message))
         self._receiver.receive(message)
 
-    def oversized(self, limit_bytes: int, beginning: bytes = b"") -> None:
+    def oversized(self, limit_bytes: int, beginning: bytes = b"", end: bytes = b"") -> bool | None:
         """Pass the event to the receiver."""
-        self._receiver.oversized(limit_bytes, beginning)
+        return self._receiver.oversized(limit_bytes, beginning, end)
 
     def closed(self, error: BaseException | None) -> None:
         """Pass the event to the receiver."""

@@ -66,6 +66,8 @@ __all__ = [
 ]
 
 
+LAST_LINES = 10
+"""Lines of the stderr of a command that ended at its start, in its error."""
 MAX_LAST_WORDS = 500
 """Maximum number of characters of a command's stderr in an error message."""
 
@@ -336,16 +338,27 @@ class CommandEnded(TransportError):
         exit_status: The exit status, or the negative number of the signal that ended the process.
         stderr: The last output on stderr, at most 4096 bytes; empty if stderr was not captured.
         hint: A possible cause, for the end of the message; empty for none.
+        at_start: True if it ended before its first message. The text then has the last ten lines of
+            stderr, which are not copied to the stderr of this process; else it has the last one.
     """
 
-    def __init__(self, exit_status: int, stderr: str = "", hint: str = "") -> None:
-        last_line = stderr.strip().rpartition("\n")[2][:MAX_LAST_WORDS]
-        description = f"; the last line of its stderr: {last_line}" if last_line else ""
-        advice = f"; {hint}" if hint else ""
-        super().__init__(f"the command ended with exit status {exit_status}{description}{advice}")
+    def __init__(
+        self, exit_status: int, stderr: str = "", hint: str = "", *, at_start: bool = False
+    ) -> None:
+        lines = [line.rstrip()[:MAX_LAST_WORDS] for line in stderr.strip().splitlines()]
+        last = lines[-LAST_LINES if at_start else -1 :]
+        text = f"the command ended with exit status {exit_status}"
+        if len(last) == 1:
+            text += f"; the last line of its stderr: {last[0]}"
+        elif last:
+            text += "\n    ".join(["; the last lines of its stderr:", *last])
+        if hint:
+            text += f"\n{hint}" if len(last) > 1 else f"; {hint}"
+        super().__init__(text)
         self.exit_status = exit_status
         self.stderr = stderr
         self.hint = hint
+        self.at_start = at_start
 
 
 class SessionLost(TransportError):

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeVar, Unpack, overload
 from msgspec import UNSET
 
 from mcp_gen.core.errors import UsageError
+from mcp_gen.core.mistakes.checks import check_call_options, nearest
 from mcp_gen.manager.events import EventDispatcher, ManagerEvent
 from mcp_gen.manager.items import (
     ManagedPrompt,
@@ -39,6 +40,8 @@ __all__ = ["ManagerCalls"]
 
 T = TypeVar("T")
 
+OPTIONS = ("arguments", "meta", "name", "progress", "retry", "returns", "timeout_s")
+"""Names of the arguments of `call_tool`."""
 _log = logging.getLogger("mcp_gen.client")
 
 
@@ -162,6 +165,7 @@ class ManagerCalls:
         progress: OnProgress | None = None,
         returns: Any = UNSET,
         retry: bool = False,
+        **unknown: Any,
     ) -> Any:
         """Call a tool by its qualified name (`tools/call`).
 
@@ -183,10 +187,12 @@ class ManagerCalls:
             The result, also of a failed tool; with `returns`, a value of that type.
 
         Raises:
-            UsageError: no such server, or a name without `mcp__server__`.
+            UsageError: no such server, a name without `mcp__server__`, or an unknown option.
             SessionLost: the server is not connected, or disconnected during the call.
             ToolError, InvalidResult, McpError, RequestTimeout: see `ClientSession.call_tool`.
         """
+        if unknown:
+            check_call_options(name, unknown, OPTIONS)
         server, own = self._resolve_name("tools", name)
         again = retry and await self._is_idempotent(server, name)
 
@@ -341,7 +347,9 @@ class ManagerCalls:
             raise UsageError(f"expected a name like mcp__server__name, got {name!r}")
         server = self._parts.get(parts[0])
         if server is None:
-            raise UsageError(f"{name}: no such server; there are {_names(self._parts)}")
+            near = nearest(parts[0], self._parts)
+            advice = f"did you mean {near!r}? " if near else ""
+            raise UsageError(f"{name}: no such server; {advice}there are {_names(self._parts)}")
         listed = server.lists[what].by_name.get(name)
         return server, parts[1] if listed is None else listed.name
 
@@ -405,4 +413,6 @@ def _has_resources(server: ManagedServer) -> bool:
 
 
 def _names(names: Mapping[str, Any]) -> str:
-    return ", ".join(map(repr, names)) or "none"
+    return ", ".join(map(repr, names)) or (
+        "none: write `async with ClientManager(...) as manager`, or `await manager.add(name, ...)`"
+    )

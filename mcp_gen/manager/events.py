@@ -8,9 +8,9 @@ import logging
 import random
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
-from typing import Any, Literal, TypeAlias
+from typing import Any, Literal, TypeAlias, get_args
 
-__all__ = ["EventDispatcher", "Kind", "Listener", "ManagerEvent", "Reconnect"]
+__all__ = ["KINDS", "EventDispatcher", "Kind", "Listener", "ManagerEvent", "Reconnect"]
 
 Kind: TypeAlias = Literal[
     "connected",
@@ -25,6 +25,7 @@ Kind: TypeAlias = Literal[
     "resource_updated",
     "list_failed",
 ]
+KINDS: tuple[str, ...] = get_args(Kind)
 
 _log = logging.getLogger("mcp_gen.client")
 

@@ -8,9 +8,15 @@ from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, TypeVar, overload
 
 from mcp_gen.core.errors import UsageError
+from mcp_gen.core.mistakes.checks import (
+    check_callable,
+    check_choice,
+    checks_options,
+    missing_attribute,
+)
 from mcp_gen.manager.calls import ManagerCalls
 from mcp_gen.manager.config import read_config, read_servers, servers_from
-from mcp_gen.manager.events import ManagerEvent, Reconnect
+from mcp_gen.manager.events import KINDS, ManagerEvent, Reconnect
 from mcp_gen.manager.items import status_of
 from mcp_gen.manager.managed_server import ManagedServer
 from mcp_gen.manager.names import server_part
@@ -74,9 +80,11 @@ class ClientManager(ManagerCalls):
         max_cached_bytes: The most bytes of cached contents over all.
 
     Raises:
-        UsageError: on entering, if the manager has been entered before.
+        UsageError: servers that are no mapping, or an unknown option; on entering, if the manager
+            has been entered before.
     """
 
+    @checks_options("ClientManager")
     def __init__(
         self,
         servers: Mapping[str, ServerLike] | None = None,
@@ -96,6 +104,12 @@ class ClientManager(ManagerCalls):
         max_cached_bytes: int = 32 * 1024 * 1024,
     ) -> None:
         super().__init__()
+        if servers is not None and not isinstance(servers, Mapping):
+            raise UsageError(
+                "ClientManager: expected servers by name, such as "
+                '`ClientManager({"files": "uvx a-server"})`, or a file: '
+                f"`ClientManager.from_file(path)`; got {type(servers).__name__}"
+            )
         known = servers_from(servers or {})
         self._configs: dict[str, ServerConfig] = known.configs
         self.problems: list[ConfigProblem] = list(known.problems)
@@ -118,6 +132,11 @@ class ClientManager(ManagerCalls):
         self._register_hooks()
         # A restarted server may have other resources.
         self._events.add(lambda event: self.forget_resources(event.server), ("reconnecting",))
+
+    if not TYPE_CHECKING:
+
+        def __getattr__(self, name: str) -> Any:
+            raise missing_attribute(self, name, dir(type(self)))
 
     @classmethod
     def from_file(
@@ -270,12 +289,20 @@ class ClientManager(ManagerCalls):
 
         `@manager.on_event` registers it for all events, `@manager.on_event("reconnecting",
         "reconnected")` for these kinds. An error that the listener raises is logged.
+
+        Raises:
+            UsageError: no such kind of event, or a listener that takes other arguments than
+                `listener(event)`.
         """
         if callable(first):
+            check_callable("on_event", first, ("event",))
             self._events.add(first, ())
             return first
+        for kind in (first, *kinds):
+            check_choice("on_event: kind", kind, KINDS)
 
         def add(listener: L) -> L:
+            check_callable("on_event", listener, ("event",))
             self._events.add(listener, (first, *kinds))
             return listener
 

@@ -187,7 +187,9 @@ def _chat_calls(reply: Any) -> list[ModelCall] | None:
     choices = _list(_get(reply, "choices"))
     message = _get(choices[0], "message") if choices else reply
     # A message of Anthropic has this role, too; its content is a list.
-    if _get(message, "role") != "assistant" or _list(_get(message, "content")) is not None:
+    if (not choices and _get(message, "role") != "assistant") or _list(
+        _get(message, "content")
+    ) is not None:
         return None
     calls = _list(_get(message, "tool_calls")) or []
     functions = [(_get(one, "function"), _get(one, "id")) for one in calls]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import logging
 import os
 import signal
 import subprocess
@@ -40,6 +41,14 @@ MAX_STDERR_BYTES = 4096
 """Maximum number of bytes kept of the end of a command's stderr."""
 
 
+STDERR_HOLD_S = 1.0
+"""Seconds that stderr waits before the first message: that of a crash goes into its error."""
+MAX_HELD_BYTES = 64 * 1024
+"""Maximum number of bytes of stderr that wait."""
+
+_log = logging.getLogger("mcp_gen.client")
+
+
 class CommandTransport:
     """Newline-delimited JSON to and from a child process.
 
@@ -55,7 +64,8 @@ class CommandTransport:
             docs/client.md); `"inherit"` passes all variables of this process.
         cwd: The working directory; None for that of this process.
         stderr: File descriptor for the child's stderr. None: it is copied to this process's stderr,
-            and its end is kept for `CommandEnded`.
+            and its end is kept for `CommandEnded`. Before the first message it is copied up to a
+            second late; that of a command that ends then is in the error alone.
         max_message_bytes: Maximum size of a received message, in bytes; larger ones are skipped.
         name: Name of the server that stands before each line of its stderr; None: no name.
 
@@ -163,6 +173,7 @@ class CommandTransport:
         if process is None or protocol is None or writer is None:
             return
         self._process = self._writer = None
+        protocol.copy_stderr()
         tree = ProcessTree(process.get_pid())
         # Before the child may end: what it has started elsewhere is found by it.
         tree.look()
@@ -217,6 +228,9 @@ class _ChildProtocol(asyncio.SubprocessProtocol):
         self._stderr_ended = asyncio.Event()
         self._stderr = b""
         """The end of the child's stderr."""
+        self._held: bytearray | None = bytearray()
+        """Stderr that is not copied yet; None once it is copied at once."""
+        self._release_timer: asyncio.TimerHandle | None = None
 
     async def wait_for_exit(self, wait_s: float) -> None:
         with contextlib.suppress(TimeoutError):
@@ -231,14 +245,48 @@ class _ChildProtocol(asyncio.SubprocessProtocol):
 
     def pipe_data_received(self, fd: int, data: bytes) -> None:
         if fd == 1:
-            self._hint = ""
+            if self._held is not None:
+                self._hint = ""
+                self.copy_stderr()
             if self._left:
                 self._left += data
             elif left := self._lines.feed(data, LINES_AT_ONCE):
                 self._read_later(left)
         else:
             self._stderr = (self._stderr + data)[-MAX_STDERR_BYTES:]
-            _copy_to_stderr(self._prefixed(data) if self._prefix else data)
+            if self._held is None:
+                self._copy(data)
+            else:
+                self._hold(data, self._held)
+
+    def copy_stderr(self) -> None:
+        """Copy from now on at once what the child writes to stderr."""
+        self._release_held()
+        self._held = None
+
+    def _hold(self, data: bytes, held: bytearray) -> None:
+        held += data
+        if len(held) > MAX_HELD_BYTES:
+            self._release_held()
+        elif self._release_timer is None:
+            self._release_timer = self._loop.call_later(STDERR_HOLD_S, self._release_held)
+
+    def _release_held(self) -> None:
+        if self._release_timer is not None:
+            self._release_timer.cancel()
+            self._release_timer = None
+        if self._held:
+            self._copy(bytes(self._held))
+            self._held.clear()
+            if self._stderr_ended.is_set():
+                self._end_stderr_line()
+
+    def _copy(self, data: bytes) -> None:
+        _copy_to_stderr(self._prefixed(data) if self._prefix else data)
+
+    def _end_stderr_line(self) -> None:
+        if self._stderr_line:
+            _copy_to_stderr(self._prefixed(b"\n"))
 
     def _prefixed(self, data: bytes) -> bytes:
         """Return the lines that are complete, each after the name of the server."""
@@ -252,8 +300,7 @@ class _ChildProtocol(asyncio.SubprocessProtocol):
         if fd == 0:
             self._writer.connection_lost(exc)
         elif fd == 2:
-            if self._stderr_line:
-                _copy_to_stderr(self._prefixed(b"\n"))
+            self._end_stderr_line()
             self._stderr_ended.set()
         elif fd == 1:
             self._lines.feed(self._left)
@@ -300,7 +347,13 @@ class _ChildProtocol(asyncio.SubprocessProtocol):
         # An exit status of 0 is an orderly end: no error.
         # Many programs repeat their arguments in their errors.
         stderr = hide(self._stderr.decode("utf-8", "replace"), self._secrets)
-        self._disconnect(exc or (CommandEnded(status, stderr, self._hint) if status else None))
+        at_start = self._held is not None
+        if self._held and status and self._open and exc is None:
+            _log.debug("a command ended at its start; its stderr: %s", stderr)
+            self._held.clear()
+        self._release_held()
+        ended = CommandEnded(status, stderr, self._hint, at_start=at_start) if status else None
+        self._disconnect(exc or ended)
 
     def _disconnect(self, error: BaseException | None) -> None:
         if self._open:

@@ -70,13 +70,16 @@ def command_environment(
         windows: True selects the basic variables of Windows.
 
     Raises:
-        UsageError: `env` is another word than `inherit`.
+        UsageError: `env` is another word than `inherit`, or a value is no text.
     """
     inherited = os.environ if of is None else of
     if env == "inherit":
         return dict(inherited)
     if isinstance(env, str):
         raise UsageError('env: expected a mapping of names to values, or "inherit"')
+    for name, value in (env or {}).items():
+        if not isinstance(value, str):
+            raise UsageError(f"env: {name}: expected text, got {type(value).__name__}")
     basic = WINDOWS if windows else POSIX
     passed = {
         name: value

@@ -12,6 +12,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "DEFAULT_MAX_MESSAGE_BYTES",
+    "EXCERPT_BYTES",
     "LINES_AT_ONCE",
     "LineReader",
     "LineWriter",
@@ -28,8 +29,8 @@ LINES_AT_ONCE = 100
 They take less than a millisecond or two, even if each of them is a message, or refused as none.
 """
 
-BEGINNING_BYTES = 1024
-"""Bytes of an oversized message that its receiver sees: the id is mostly among them."""
+EXCERPT_BYTES = 1024
+"""Bytes of the beginning, and of the end, of an oversized message: the id is mostly in one."""
 ENOUGH_BYTES = 64 * 1024
 """Bytes of queued messages above which notifications wait: the capacity of a pipe."""
 
@@ -43,7 +44,7 @@ class LineReader:
             reported.
     """
 
-    __slots__ = ("_line", "_max", "_receiver", "_skipping")
+    __slots__ = ("_line", "_max", "_receiver", "_skipping", "_wants_end")
 
     def __init__(self, receiver: Receiver, max_message_bytes: int) -> None:
         self._receiver = receiver
@@ -51,6 +52,8 @@ class LineReader:
         # One buffer instead of a list of parts: a peer may send one byte per part.
         self._line = bytearray()
         self._skipping = False
+        self._wants_end: bool | None = False
+        """True if the receiver waits for the end of the message that is skipped."""
 
     def feed(self, data: bytes, most_lines: int = -1) -> bytes:
         """Process the next bytes of the stream.
@@ -85,30 +88,35 @@ class LineReader:
 
     def end(self) -> None:
         """Handle the end of the stream: a last line without a newline is delivered too."""
-        if self._line:
+        if self._line or self._skipping:
             self._flush()
 
     def _buffer(self, part: bytes) -> None:
-        if self._skipping:
-            return
-        if len(self._line) + len(part) > self._max:
+        line = self._line
+        if not self._skipping and len(line) + len(part) > self._max:
             self._skipping = True
-            beginning = (self._line[:BEGINNING_BYTES] + part[:BEGINNING_BYTES])[:BEGINNING_BYTES]
-            self._line.clear()
-            self._receiver.oversized(self._max, bytes(beginning))
-            return
-        self._line += part
+            beginning = (line[:EXCERPT_BYTES] + part[:EXCERPT_BYTES])[:EXCERPT_BYTES]
+            self._wants_end = self._receiver.oversized(self._max, bytes(beginning))
+        if not self._skipping:
+            line += part
+        elif self._wants_end:
+            line += part[-EXCERPT_BYTES:]
+            del line[:-EXCERPT_BYTES]
+        else:
+            line.clear()
 
     def _flush(self) -> None:
-        line, skipped = bytes(self._line), self._skipping
+        line, skipped, wants_end = bytes(self._line), self._skipping, self._wants_end
         self._line.clear()
-        self._skipping = False
+        self._skipping = self._wants_end = False
         if not skipped:
             self._deliver(line)
+        elif wants_end:
+            self._receiver.oversized(self._max, b"", line)
 
     def _deliver(self, line: bytes) -> None:
         if len(line) > self._max:
-            self._receiver.oversized(self._max, line[:BEGINNING_BYTES])
+            self._receiver.oversized(self._max, line[:EXCERPT_BYTES], line[-EXCERPT_BYTES:])
         elif line and not line.isspace():
             self._receiver.receive(line)
 

@@ -113,11 +113,12 @@ class _Logged:
         if self._receiver is not None:
             self._receiver.receive(message)
 
-    def oversized(self, limit_bytes: int, beginning: bytes = b"") -> None:
+    def oversized(self, limit_bytes: int, beginning: bytes = b"", end: bytes = b"") -> bool | None:
         """Log and report an oversized message."""
-        self._log.log(self._level, "<- a message of more than %d bytes", limit_bytes)
-        if self._receiver is not None:
-            self._receiver.oversized(limit_bytes, beginning)
+        if beginning or not end:
+            self._log.log(self._level, "<- a message of more than %d bytes", limit_bytes)
+        receiver = self._receiver
+        return None if receiver is None else receiver.oversized(limit_bytes, beginning, end)
 
     def closed(self, error: BaseException | None) -> None:
         """Log and report the end of the connection."""

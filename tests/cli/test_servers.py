@@ -242,6 +242,12 @@ def test_a_refusal_is_exit_code_1_in_one_line() -> None:
     )
 
 
+@pytest.mark.parametrize("command", ["read", "prompt"])
+def test_what_a_command_does_not_find_is_listed_by_that_command(command: str) -> None:
+    _, said = failed(command, "here", "nope://a")
+    assert said.endswith(f"; `mcp-gen {command} here` shows what there is")
+
+
 def test_a_server_that_takes_too_long_is_exit_code_3() -> None:
     code, said = failed("call", "here", "wait", "--timeout", "0.1")
     assert (code, said.endswith("; `--timeout 0.4` waits longer")) == (3, True)

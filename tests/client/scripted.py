@@ -122,7 +122,7 @@ class CannedServer:
         if answer is not None:
             self.send(id=frame["id"], **answer)
 
-    def oversized(self, limit_bytes: int, beginning: bytes = b"") -> None:
+    def oversized(self, limit_bytes: int, beginning: bytes = b"", end: bytes = b"") -> None:
         raise AssertionError("memory has no limit")
 
     def closed(self, error: BaseException | None) -> None:

@@ -23,7 +23,7 @@ class Kept:
     def receive(self, message: bytes) -> None:
         self.told.append(message)
 
-    def oversized(self, limit_bytes: int, beginning: bytes = b"") -> None:
+    def oversized(self, limit_bytes: int, beginning: bytes = b"", end: bytes = b"") -> None:
         self.told.append(limit_bytes)
 
     def closed(self, error: BaseException | None) -> None:

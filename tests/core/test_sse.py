@@ -245,3 +245,28 @@ def test_any_stream_in_any_pieces_is_read_as_the_standard_says(seed: int) -> Non
         except TransportError:
             result = None
         assert result == read_whole(stream, limit_bytes), stream
+
+
+@pytest.mark.parametrize("size", [1, 7, 1_024, 5_000, 1_000_000])
+@pytest.mark.parametrize(
+    "lines", [b"data: %b", b"data: {\ndata: %b"], ids=["in one line", "in two lines"]
+)
+def test_a_message_that_is_too_large_is_skipped_and_its_ends_are_told(
+    lines: bytes, size: int
+) -> None:
+    told = [b"", b""]
+    pad = b"x" * 20_000
+
+    def oversized(limit_bytes: int, beginning: bytes, end: bytes) -> bool:
+        told[0] = told[0] or beginning
+        told[1] = end
+        return True
+
+    stream = b"id: 1\n" + lines % (b"first" + pad + b"last") + b"\n\nid: 2\ndata: next\n\n"
+    reader, place, found = EventReader(1_000, oversized), StreamPosition(), list[Event]()
+    for at in range(0, len(stream), size):
+        found += reader.feed(stream[at : at + size], place)
+    assert (found, place.id, place.events) == ([Event("message", b"next")], b"2", 2)
+    assert b"first" in told[0] or told[0].startswith(b"{")
+    assert told[1].endswith(b"last")
+    assert max(map(len, told)) <= sse.EXCERPT_BYTES

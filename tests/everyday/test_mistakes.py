@@ -14,13 +14,26 @@ from types import ModuleType
 import pytest
 
 import mcp_gen
-from mcp_gen import Client, Context, Server
+from mcp_gen import Client, ClientManager, ClientSession, Context, Server
+from mcp_gen.client.session.tool_calls import OPTIONS
 from mcp_gen.core.mistakes.words import WORDS
 from mcp_gen.server.context.options import DescribedResource, ToolOptions
-from tests.everyday.mistakes import clients, prompts_and_resources, servers, tools
+from tests.everyday.mistakes import (
+    clients,
+    prompts_and_resources,
+    seen_by_readers_of_clients,
+    servers,
+    tools,
+)
 from tests.everyday.mistakes.mistake import Mistake, add, server
 
-AREAS: tuple[ModuleType, ...] = (clients, prompts_and_resources, servers, tools)
+AREAS: tuple[ModuleType, ...] = (
+    clients,
+    prompts_and_resources,
+    seen_by_readers_of_clients,
+    servers,
+    tools,
+)
 MISTAKES: list[Mistake] = [mistake for area in AREAS for mistake in area.MISTAKES]
 
 
@@ -50,6 +63,10 @@ def test_no_two_rows_have_one_name() -> None:
         ("resource", DescribedResource.__annotations__),
         ("Server", [*dir(Server), *inspect.signature(Server).parameters]),
         ("server.asgi", inspect.signature(Server.asgi).parameters),
+        ("ClientSession", dir(ClientSession)),
+        ("client.connect", inspect.signature(Client.connect).parameters),
+        ("call_tool", OPTIONS),
+        ("ClientManager", [*dir(ClientManager), *inspect.signature(ClientManager).parameters]),
         ("Client", [*dir(Client), *inspect.signature(Client).parameters]),
         ("Context", dir(Context)),
         ("mcp_gen", mcp_gen.__all__),

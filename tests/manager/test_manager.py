@@ -47,7 +47,7 @@ class Silent:
     def receive(self, message: bytes) -> None:
         pass
 
-    def oversized(self, limit_bytes: int, beginning: bytes = b"") -> None:
+    def oversized(self, limit_bytes: int, beginning: bytes = b"", end: bytes = b"") -> None:
         pass
 
     def closed(self, error: BaseException | None) -> None:

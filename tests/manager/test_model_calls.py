@@ -200,6 +200,14 @@ async def test_a_message_of_chat_completions_is_a_reply() -> None:
     assert texts("openai", results) == ["bolt: 3"]
 
 
+async def test_a_message_among_the_choices_of_a_faked_reply_needs_no_role() -> None:
+    faked = openai([(LOOK, {"item": "bolt"})])
+    del faked["choices"][0]["message"]["role"]
+    async with shopping() as (_, manager):
+        results = await manager.run_tool_calls("openai", faked)
+    assert texts("openai", results) == ["bolt: 3"]
+
+
 @every_api
 async def test_each_call_that_fails_has_an_error_result(
     api: Any, caplog: pytest.LogCaptureFixture

@@ -114,7 +114,7 @@ class Started:
         self.came.append(message)
         self._news.set()
 
-    def oversized(self, limit_bytes: int, beginning: bytes = b"") -> None:
+    def oversized(self, limit_bytes: int, beginning: bytes = b"", end: bytes = b"") -> None:
         self.reports.append(limit_bytes)
         self._news.set()
 

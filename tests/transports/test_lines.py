@@ -5,10 +5,11 @@ from __future__ import annotations
 import asyncio
 import tracemalloc
 from itertools import pairwise
+from typing import Any
 
 import pytest
 
-from mcp_gen.transports.lines import LineReader, LineWriter
+from mcp_gen.transports.lines import EXCERPT_BYTES, LineReader, LineWriter
 from tests.support.property_tests import given, st
 
 WAIT_S = 30.0
@@ -25,7 +26,7 @@ class Kept:
     def receive(self, message: bytes) -> None:
         self.messages.append(message)
 
-    def oversized(self, limit_bytes: int, beginning: bytes = b"") -> None:
+    def oversized(self, limit_bytes: int, beginning: bytes = b"", end: bytes = b"") -> None:
         self.reports.append(limit_bytes)
 
     def closed(self, error: BaseException | None) -> None:
@@ -255,3 +256,23 @@ async def test_whoever_asks_is_told_of_each_pause_and_each_resumption() -> None:
     writer.pause_writing()
     writer.resume_writing()
     assert told == [True, False]
+
+
+@pytest.mark.parametrize("size", [1, 7, 5_000, 1_000_000])
+@pytest.mark.parametrize("newline", [b"\n", b""])
+def test_the_beginning_and_the_end_of_a_line_that_is_too_long_are_told(
+    newline: bytes, size: int
+) -> None:
+    told = [b"", b""]
+
+    class Curious(Kept):
+        def oversized(self, limit_bytes: int, beginning: bytes = b"", end: bytes = b"") -> Any:
+            told[0], told[1] = told[0] or beginning, end
+            return True
+
+    stream = b"first" + b"x" * 20_000 + b"last" + newline
+    reader = LineReader(Curious(), 1_500)
+    for at in range(0, len(stream), size):
+        reader.feed(stream[at : at + size])
+    reader.end()
+    assert told == [stream[:EXCERPT_BYTES], stream.removesuffix(newline)[-EXCERPT_BYTES:]]

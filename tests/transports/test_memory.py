@@ -42,7 +42,7 @@ class End:
         self.messages.append(message)
         self._news.set()
 
-    def oversized(self, limit_bytes: int, beginning: bytes = b"") -> None:
+    def oversized(self, limit_bytes: int, beginning: bytes = b"", end: bytes = b"") -> None:
         raise AssertionError("memory has no limit")
 
     def closed(self, error: BaseException | None) -> None:

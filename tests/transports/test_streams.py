@@ -37,7 +37,7 @@ class Kept:
         self.messages.append(message)
         self._came.set()
 
-    def oversized(self, limit_bytes: int, beginning: bytes = b"") -> None:
+    def oversized(self, limit_bytes: int, beginning: bytes = b"", end: bytes = b"") -> None:
         self.too_long.append(limit_bytes)
         self._came.set()
 

@@ -68,5 +68,6 @@ def test_a_wrapper_of_a_transport_without_pace_is_never_full(wrap: Wrap) -> None
 def test_a_wrapper_tells_of_a_message_that_is_too_long(wrap: Wrap) -> None:
     inner, receiver = Unpaced(), Mock()
     asyncio.run(wrap(inner).start(receiver))
-    inner.receiver.oversized(7)
-    receiver.oversized.assert_called_once_with(7, b"")
+    receiver.oversized.return_value = True
+    assert inner.receiver.oversized(7, b"first", b"last") is True
+    receiver.oversized.assert_called_once_with(7, b"first", b"last")

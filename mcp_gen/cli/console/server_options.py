@@ -53,6 +53,8 @@ T = TypeVar("T")
 REFUSED, UNREACHED, INTERRUPTED = 1, 3, 130
 DEFAULT_TIMEOUT_S = 60.0
 LONGEST_PROBE_S = 10.0
+LISTING = {"prompt", "read"}
+"""Commands that list what they are about when no name is given."""
 INHERIT: Final = "inherit"
 
 ServerName: TypeAlias = Annotated[
@@ -240,7 +242,7 @@ def ask_server(
     except KeyboardInterrupt:
         fail(command, "interrupted", INTERRUPTED)
     except McpGenError as error:
-        code, step = _next_step(error, options)
+        code, step = _next_step(error, options, command if command in LISTING else "tools")
         fail(command, f"{error}{step and '; '}{step}", code)
     except Exception as error:
         # What a server of this process raises before it serves, as its factory.
@@ -291,12 +293,18 @@ async def _in_session(
         return await work(session, screen)
 
 
-def _next_step(error: McpGenError, options: Options) -> tuple[int, str]:
-    """Return the exit code, and advice on how to proceed."""
+def _next_step(error: McpGenError, options: Options, listed_by: str) -> tuple[int, str]:
+    """Return the exit code, and advice on how to proceed.
+
+    Args:
+        error: The error.
+        options: The server and how it was connected to.
+        listed_by: The command that lists what there is.
+    """
     if isinstance(error, UsageError):
         return 2, ""
     if isinstance(error, McpError):
-        return REFUSED, f"`mcp-gen tools {options.again}` shows what there is"
+        return REFUSED, f"`mcp-gen {listed_by} {options.again}` shows what there is"
     if isinstance(error, RequestTimeout):
         return UNREACHED, f"`--timeout {options.timeout_s * 4:g}` waits longer"
     return UNREACHED, _about_transport(error, options)
@@ -306,7 +314,7 @@ def _about_transport(error: McpGenError, options: Options) -> str:
     steps: dict[Any, str] = {
         401: "give a token, as in `--header 'Authorization: Bearer ...'`",
         403: "give other credentials with `--header`",
-        404: "check the path of the URL, which often ends in /mcp",
+        404: "",  # the error says it
     }
     if isinstance(error, HttpError):
         return steps.get(error.status, "check the URL")
@@ -322,8 +330,10 @@ def _about_transport(error: McpGenError, options: Options) -> str:
 
 
 def _about_end(error: SessionLost) -> str:
-    said = "what it wrote to stderr stands above"
-    cause = error.__cause__
-    if not isinstance(cause, CommandEnded) or not cause.hint:
+    said, cause = "what it wrote to stderr stands above", error.__cause__
+    if not isinstance(cause, CommandEnded):
         return said
-    return f"{said}; `--env NAME` passes a variable, `--env {INHERIT}` all of them"
+    advice = f"`--env NAME` passes a variable, `--env {INHERIT}` all of them" if cause.hint else ""
+    if cause.at_start:
+        return advice  # its last lines are in the error
+    return f"{said}; {advice}" if advice else said

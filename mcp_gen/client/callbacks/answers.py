@@ -126,6 +126,11 @@ class CallbackAnswers(ClientHandlers["ClientSession"]):
         result: latest.CreateMessageResult | None = await _resolve(callbacks.sampling(ctx, request))
         if result is None:
             raise self._refused("sampling")
+        if isinstance(result, str):
+            raise UsageError(
+                "sampling: expected CreateMessageResult or None, got str: write "
+                '`CreateMessageResult(role="assistant", content=TextContent(text=...), model=...)`'
+            )
         return result
 
     def _refused(self, what: str) -> Exception:

@@ -12,6 +12,7 @@ import mcp_wire
 from mcp_gen.core.errors import UrlElicitation, UsageError
 from mcp_gen.core.extensions.extensions import CLIENT, ExtensionArg, Extensions
 from mcp_gen.core.extensions.names import check_identifier
+from mcp_gen.core.mistakes.checks import check_callable
 from mcp_gen.core.projection.project import restate
 from mcp_wire import latest
 
@@ -21,6 +22,9 @@ if TYPE_CHECKING:
     from mcp_wire.profile import Profile
 
 __all__ = [
+    "FORM_ARGUMENTS",
+    "ROOTS_ARGUMENTS",
+    "URL_ARGUMENTS",
     "Action",
     "ClientCallbacks",
     "FormHandler",
@@ -57,6 +61,14 @@ RootsSource: TypeAlias = "_Roots | Callable[[ClientSession], _Roots | Awaitable[
 """The roots, or a function `roots(session)`, sync or async, called on each `roots/list`."""
 
 
+FORM_ARGUMENTS = ("session", "params")
+"""Arguments of the handlers of elicitation in form mode, and of sampling."""
+URL_ARGUMENTS = ("session", "page")
+"""Arguments of the handler of elicitation in URL mode."""
+ROOTS_ARGUMENTS = ("session",)
+"""Arguments of the function that returns roots."""
+
+
 class ClientCallbacks:
     """Handlers for server requests; a capability without a handler is not declared.
 
@@ -72,7 +84,8 @@ class ClientCallbacks:
         schema_timeout_s: Seconds that checking the answers to one form may take.
 
     Raises:
-        UsageError: A root or an extension identifier is invalid.
+        UsageError: A root or an extension identifier is invalid, or a handler takes other
+            arguments.
     """
 
     def __init__(
@@ -87,6 +100,12 @@ class ClientCallbacks:
         tasks: bool = False,
         schema_timeout_s: float = 1.0,
     ) -> None:
+        if sampling is not None:
+            check_callable("Client: sampling", sampling, FORM_ARGUMENTS)
+        if elicitation is not None:
+            check_callable("Client: elicitation", elicitation, FORM_ARGUMENTS)
+        if url_elicitation is not None:
+            check_callable("Client: url_elicitation", url_elicitation, URL_ARGUMENTS)
         self.schema_timeout_s = schema_timeout_s
         """Seconds that checking the answers to one form may take."""
         self.tasks = tasks
@@ -116,7 +135,10 @@ class ClientCallbacks:
         self.roots: dict[str, latest.Root] | None = None
         """The roots by URI; None if the client has no fixed roots."""
         if callable(roots):
+            check_callable("Client: roots", roots, ROOTS_ARGUMENTS)
             self.list_roots = roots
+        elif isinstance(roots, str | os.PathLike):
+            raise UsageError(f"Client: roots={os.fspath(roots)!r}: write `roots=[...]`, a list")
         elif roots is not None:
             self.roots = {root.uri: root for root in map(as_root, roots)}
 

@@ -6,8 +6,17 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, TypeVar, overload
 
-from mcp_gen.client.callbacks.callbacks import FormHandler, SamplingHandler, UrlHandler, as_root
+from mcp_gen.client.callbacks.callbacks import (
+    FORM_ARGUMENTS,
+    ROOTS_ARGUMENTS,
+    URL_ARGUMENTS,
+    FormHandler,
+    SamplingHandler,
+    UrlHandler,
+    as_root,
+)
 from mcp_gen.core.errors import UsageError
+from mcp_gen.core.mistakes.checks import check_callable
 
 if TYPE_CHECKING:
     from mcp_gen.client.callbacks.callbacks import ClientCallbacks, RootLike
@@ -62,6 +71,7 @@ class CallbackDecorators(ABC):
         """
 
         def add(handler: Any) -> Any:
+            check_callable("sampling", handler, FORM_ARGUMENTS)
             self._offer.sampling = handler
             self._offer.sampling_tools, self._offer.sampling_context = tools, context
             return handler
@@ -84,6 +94,7 @@ class CallbackDecorators(ABC):
 
         Source: https://modelcontextprotocol.io/specification/2025-11-25/client/elicitation
         """
+        check_callable("elicitation", handler, FORM_ARGUMENTS)
         self._offer.elicitation = handler
         return handler
 
@@ -107,6 +118,7 @@ class CallbackDecorators(ABC):
         Source:
         https://modelcontextprotocol.io/specification/2025-11-25/client/elicitation#url-mode-elicitation-requests
         """
+        check_callable("url_elicitation", handler, URL_ARGUMENTS)
         self._offer.url_elicitation = handler
         return handler
 
@@ -124,6 +136,7 @@ class CallbackDecorators(ABC):
 
         Source: https://modelcontextprotocol.io/specification/2025-11-25/client/roots
         """
+        check_callable("list_roots", handler, ROOTS_ARGUMENTS)
         self._offer.list_roots = handler
         return handler
 

@@ -32,6 +32,7 @@ EXPECTED = (
 
 _URL_START = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://")
 _CODE_FILE = re.compile(r"(?P<place>.*\.py)(?::(?P<name>[^:/\\]*))?", re.DOTALL)
+_HOST_AND_PORT = re.compile(r"[\w.-]+:[0-9]{1,5}(?:[/?].*)?")
 _DOTTED = re.compile(r"[^\W\d]\w*(?:\.[^\W\d]\w*)*")
 
 
@@ -204,6 +205,9 @@ def _single(word: str) -> CommandLine | CodeTarget:
         return CodeTarget(place, name)
     if word.endswith(".json"):
         raise UsageError(f"{word} is no server; name one in it, as in `NAME --config {word}`")
+    if _HOST_AND_PORT.fullmatch(word) and not Path(word).is_file():
+        shown = shown_url(f"http://{word}")
+        raise UsageError(f"{shown[7:]}: a URL has its scheme: `{shown}`")
     if not _DOTTED.fullmatch(word):
         return CommandLine((word,))
     # Loaded only for single words.

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias, get_args
 
 from msgspec import Struct
 
+from mcp_gen.core.mistakes.checks import check_choice, check_seconds
 from mcp_gen.session.duplex.client_parts import DEFAULT_MAX_VALUES
 from mcp_wire import latest
 
@@ -35,6 +36,20 @@ class ClientSettings(Struct, frozen=True, kw_only=True):
     keep_alive_s: float | None = None
     keep_alive_timeout_s: float = 10.0
     schema_timeout_s: float = 1.0
+
+    def __post_init__(self) -> None:
+        """Check the options that would fail far from where they are written.
+
+        Raises:
+            UsageError: A word that is not among the choices, or no number of seconds.
+        """
+        check_choice("Client: validation", self.validation, get_args(Validation))
+        if self.log_level is not None:
+            check_choice("Client: log_level", self.log_level, get_args(latest.LoggingLevel))
+        for name in ("timeout_s", "max_timeout_s", "keep_alive_timeout_s", "schema_timeout_s"):
+            check_seconds(f"Client: {name}", getattr(self, name))
+        if self.keep_alive_s is not None:
+            check_seconds("Client: keep_alive_s", self.keep_alive_s)
 
 
 class SessionOptions(NamedTuple):

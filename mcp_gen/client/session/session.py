@@ -185,6 +185,14 @@ class ClientSession(ToolCalls, PromptCalls):
 
         self._report(self, self._connection, "", ClosedViolation(path, what))
 
+    if not TYPE_CHECKING:
+
+        def __getattr__(self, name: str) -> Any:
+            # Loaded with the first mistake.
+            from mcp_gen.core.mistakes.checks import missing_attribute
+
+            raise missing_attribute(self, name, dir(type(self)))
+
     # --- server information ---
 
     @property

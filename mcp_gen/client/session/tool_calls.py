@@ -11,6 +11,7 @@ from msgspec import UNSET
 from mcp_gen.client.requests.argument_values import as_tool_arguments
 from mcp_gen.client.session.custom_calls import CustomCalls
 from mcp_gen.core.errors import McpError, SessionLost, TaskGone
+from mcp_gen.core.mistakes.checks import check_call_options, check_progress, check_seconds
 from mcp_gen.session.messages.sender import is_plain
 from mcp_wire.peer_calls import ServerCaller
 
@@ -26,7 +27,7 @@ if TYPE_CHECKING:
     from mcp_wire import common, latest
     from mcp_wire.peer_calls import OnProgress
 
-__all__ = ["CallOptions", "ToolCalls"]
+__all__ = ["OPTIONS", "CallOptions", "ToolCalls"]
 
 T = TypeVar("T")
 
@@ -42,6 +43,18 @@ class CallOptions(TypedDict, total=False):
     """Called with each progress notification."""
     retry: bool
     """Repeat the call after a lost connection if the tool declares itself idempotent."""
+
+
+OPTIONS = (
+    "arguments",
+    "input_responses",
+    "name",
+    "request_state",
+    "returns",
+    "task",
+    *CallOptions.__annotations__,
+)
+"""Names of the arguments of `call_tool`."""
 
 
 class ToolCalls(CustomCalls, ServerCaller):
@@ -120,6 +133,7 @@ class ToolCalls(CustomCalls, ServerCaller):
         progress: OnProgress | None = None,
         returns: Any = UNSET,
         retry: bool = False,
+        **unknown: Any,
     ) -> Any:
         """Call a tool (`tools/call`) and return its result.
 
@@ -153,6 +167,7 @@ class ToolCalls(CustomCalls, ServerCaller):
             The CallToolResult; with `returns`, a value of that type.
 
         Raises:
+            UsageError: An option that there is not, or arguments that JSON has nothing for.
             ToolError: With `returns`: the tool failed.
             InvalidResult: With `returns`: the content does not fit the output schema or the type.
             UncheckedResult: With `returns`: checking by the output schema takes too long; see
@@ -165,6 +180,12 @@ class ToolCalls(CustomCalls, ServerCaller):
 
         Source: https://modelcontextprotocol.io/specification/2026-07-28/server/tools
         """
+        if unknown:
+            check_call_options(name, unknown, OPTIONS)
+        if progress is not None:
+            check_progress(progress)
+        if timeout_s is not None:
+            check_seconds("call_tool: timeout_s", timeout_s)
         if arguments is not None and not (arguments.__class__ is dict and is_plain(arguments)):
             arguments = as_tool_arguments(name, arguments, self.revision)
         needs_full_path = (

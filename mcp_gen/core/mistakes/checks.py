@@ -13,8 +13,12 @@ from typing import Any, TypeVar, cast
 from mcp_gen.core.errors import UsageError
 
 __all__ = [
+    "check_call_options",
     "check_callable",
+    "check_choice",
     "check_options",
+    "check_progress",
+    "check_seconds",
     "check_type",
     "checks_options",
     "is_above_zero",
@@ -130,10 +134,45 @@ def check_callable(what: str, function: Any, names: tuple[str, ...]) -> None:
         signature.bind(*names)
     except TypeError:
         name, own = name_of(function), ", ".join(_spelled(signature.parameters))
+        advice = f"`def {name}{written}`" if name.isidentifier() else f"a function of {written}"
         raise UsageError(
-            f"{what}: {name}({own}) is called with {written}: write `def {name}{written}`, "
-            "async or not"
+            f"{what}: {name}({own}) is called with {written}: write {advice}, async or not"
         ) from None
+
+
+def check_call_options(name: object, given: Collection[str], known: Collection[str]) -> None:
+    """Check the names of options of `call_tool`, which may be arguments of the tool.
+
+    Args:
+        name: Name of the tool.
+        given: The given names.
+        known: The names that there are.
+
+    Raises:
+        UsageError: One of them is not known.
+    """
+    # Loaded with the first mistake.
+    from mcp_gen.core.mistakes.words import WORDS
+
+    for one in given:
+        if one not in known and one not in WORDS["call_tool"] and nearest(one, known) is None:
+            raise UsageError(
+                f"call_tool: no option `{one}`; arguments of the tool are one dict: "
+                f'`call_tool({name!r}, {{"{one}": ...}})`'
+            )
+    check_options("call_tool", "call_tool", given, known)
+
+
+def check_progress(function: Any) -> None:
+    """Check that a function can be called with progress.
+
+    Raises:
+        UsageError: It is no function of three arguments.
+    """
+    code = getattr(function, "__code__", None)
+    # Nearly all are functions of three arguments: their signature is not read in each call.
+    if code is None or code.co_argcount != 3 or code.co_kwonlyargcount:
+        check_callable("progress", function, ("progress", "total", "message"))
 
 
 def _spelled(parameters: Mapping[str, inspect.Parameter]) -> list[str]:
@@ -154,6 +193,33 @@ def check_type(what: str, value: object, kind: type | tuple[type, ...], example:
     """
     if value is not None and not isinstance(value, kind):
         raise UsageError(f"{what}={_shown(value)}: write `{example}`")
+
+
+def check_choice(what: str, value: object, known: Collection[str]) -> None:
+    """Check that an option is one of its words.
+
+    Args:
+        what: Name of the option, such as `Client: validation`.
+        value: Its value.
+        known: The words.
+
+    Raises:
+        UsageError: It is none of them.
+    """
+    if value not in known:
+        near = nearest(value, known) if isinstance(value, str) else None
+        advice = f"did you mean {near!r}?" if near else f"there are {', '.join(map(repr, known))}"
+        raise UsageError(f"{what}={_shown(value)}: {advice}")
+
+
+def check_seconds(what: str, value: object) -> None:
+    """Check that an option is a number of seconds.
+
+    Raises:
+        UsageError: It has another type, such as `timedelta`.
+    """
+    if not isinstance(value, int | float) or isinstance(value, bool):
+        raise UsageError(f"{what}: expected seconds as a number, such as 30, got {name_of(value)}")
 
 
 def with_name(what: str, name: str, options: Mapping[str, Any]) -> dict[str, Any]:

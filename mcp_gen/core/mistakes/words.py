@@ -7,6 +7,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from mcp_wire import LIFECYCLES, REVISIONS
+
 __all__ = ["WORDS"]
 
 _ASGI = "write `server.asgi()`, an ASGI app for every revision"
@@ -119,7 +121,65 @@ WORDS: Mapping[str, Mapping[str, str]] = {
         "list_tools": _SESSION,
         "read_resource": _SESSION,
     },
+    "client.connect": {
+        "args": "write the command and its arguments as one list: `client.connect([...])`",
+        "auth": "write `bearer_token=`, or `headers={...}`",
+        "command": "write the command and its arguments as one list: `client.connect([...])`",
+        "cwd": "write `CommandTransport([...], cwd=...)` of `mcp_gen.transports.command`",
+        "init_timeout": "write `timeout_s=`, in seconds",
+        "protocol_version": "write `revision=`",
+        "sse_read_timeout": "write `call_tool(..., timeout_s=...)`, in seconds",
+        "timeout": "write `timeout_s=`, in seconds",
+        "token": "write `bearer_token=`",
+        "transport": "the kind of transport is found out; leave it out",
+        "url": "the URL comes first, without a name",
+        "verify": "write `http_client=`, a client of httpx that has it",
+    },
+    "call_tool": {
+        "args": "write `arguments=`",
+        "params": "write `arguments=`",
+        "progress_callback": "write `progress=`",
+        "progress_handler": "write `progress=`",
+        "raise_on_error": "write `returns=`; then a tool that failed is a ToolError",
+        "read_timeout_seconds": "write `timeout_s=`, in seconds",
+        "result_type": "write `returns=`",
+        "timeout": "write `timeout_s=`, in seconds",
+    },
+    "ClientSession": {
+        "close": "write `await session.aclose()`",
+        "get_server_capabilities": "use `session.server_capabilities`",
+        LIFECYCLES[REVISIONS[0]]: "leave it out: `client.connect(target)` returns when it is done",
+        "initialize_result": "use `session.opening`",
+        "on_notification": "add hooks: `@client.hooks.on_...`",
+        "protocol_version": "use `session.revision`",
+        "send_notification": 'write `await session.notify("acme/moved", {...})`',
+        "send_ping": "write `await session.ping()`",
+        "send_progress_notification": "write `await session.notify_progress(...)`",
+        "send_request": 'write `await session.request("acme/search", {...})`',
+        "send_roots_list_changed": "write `await client.add_roots(...)`, which tells servers",
+        "set_logging_level": 'write `await session.set_level("info")`',
+        "subscribe_resource": "write `async with session.watch(uri) as changes`",
+        "unsubscribe_resource": "leave the `async with session.watch(uri)` block",
+    },
+    "ClientManager": {
+        "elicitation": "write `client=Client(name, elicitation=...)`",
+        "sampling": "write `client=Client(name, sampling=...)`",
+        "roots": "write `client=Client(name, roots=...)`",
+        "timeout_s": "write `client=Client(name, timeout_s=...)`",
+        "config": "the servers come first; a file: `ClientManager.from_file(path)`",
+        # methods and attributes
+        "add_server": "write `await manager.add(name, server)`",
+        "connect": "write `await manager.add(name, server)`",
+        "connect_to_server": "write `await manager.add(name, server)`",
+        "disconnect_from_server": "write `await manager.remove(name)`",
+        "list_prompts": "write `await manager.prompts()`",
+        "list_resources": "write `await manager.resources()`",
+        "list_tools": "write `await manager.tools()`",
+        "remove_server": "write `await manager.remove(name)`",
+        "sessions": "write `await manager.session(name)`",
+    },
     "mcp_gen": {
+        "ClientSessionGroup": "the class is `ClientManager`: `from mcp_gen import ClientManager`",
         "CurrentContext": "call `current_context()`, or annotate a parameter `Context`",
         "FastMCP": "the class is `Server`: `from mcp_gen import Server`",
         "get_context": "the function is `current_context`: `from mcp_gen import current_context`",
@@ -127,6 +187,12 @@ WORDS: Mapping[str, Mapping[str, str]] = {
         "MCPServer": "the class is `Server`: `from mcp_gen import Server`",
         "StdioServerParameters": 'write `client.connect("command with arguments")`',
         "Tool": "write `from mcp_gen.types import Tool`",
+        "UNSET": "write `from mcp_wire import UNSET`",
+        "sse_client": "write `client.connect(url)`",
+        "stdio_client": 'write `client.connect("command with arguments")`',
+        "streamable_http_client": "write `client.connect(url)`",
+        "streamablehttp_client": "write `client.connect(url)`",
+        "tools_for": "write `await manager.tools_for(api)`, with a `ClientManager`",
         "TextContent": "write `from mcp_gen.types import TextContent`",
     },
     "transport": {

@@ -40,12 +40,16 @@ class Receiver(Protocol):
         """
         ...
 
-    def oversized(self, limit_bytes: int, beginning: bytes = b"") -> None:
+    def oversized(self, limit_bytes: int, beginning: bytes = b"", end: bytes = b"") -> bool | None:
         """Handle a message larger than the transport's limit. The message has been skipped.
 
         Args:
             limit_bytes: The transport's limit, in bytes.
-            beginning: The first bytes of the message.
+            beginning: The first bytes of the message; empty in a second call.
+            end: The last bytes of the message; empty as long as they have not arrived.
+
+        Returns:
+            True to be called again with the end, if it has not arrived.
         """
         ...
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from mcp_gen.core.errors import TransportError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
 __all__ = [
     "COMMENT",
@@ -26,6 +26,9 @@ __all__ = [
 _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 _DATA = b"data: "
 """Longest beginning of a line that is no part of the data."""
+
+EXCERPT_BYTES = 1024
+"""Bytes of the beginning, and of the end, of an oversized event that are reported."""
 
 COMMENT = b":\n\n"
 """An empty SSE comment, used as heartbeat. Parsers skip it."""
@@ -81,12 +84,34 @@ class EventReader:
 
     Args:
         max_event_bytes: Maximum size of the data of an event, and of every other line, in bytes.
+        oversized: Called with the limit, the first and the last bytes of the data of a larger
+            message, which is skipped; see `Receiver.oversized`. None: a larger one is an error.
     """
 
-    __slots__ = ("_data", "_head", "_line", "_max", "_more", "_name", "_next_id", "_skip_lf")
+    __slots__ = (
+        "_data",
+        "_end",
+        "_head",
+        "_line",
+        "_max",
+        "_more",
+        "_name",
+        "_next_id",
+        "_oversized",
+        "_skip_lf",
+        "_wants_end",
+    )
 
-    def __init__(self, max_event_bytes: int) -> None:
+    def __init__(
+        self,
+        max_event_bytes: int,
+        oversized: Callable[[int, bytes, bytes], bool | None] | None = None,
+    ) -> None:
         self._max = max_event_bytes
+        self._oversized = oversized
+        self._end: bytearray | None = None
+        """The last bytes of an event that is skipped; None if none is."""
+        self._wants_end: bool | None = False
         self._head: bytes | None = b""
         """The first bytes, while they may still be a byte order mark; None once that is decided."""
         self._skip_lf = False
@@ -162,7 +187,7 @@ class EventReader:
         if rest:
             self._line += rest
             if len(self._line) > self._max + len(_DATA):
-                raise self._too_large()
+                self._shorten_line()
         return lines
 
     def _read_line(self, line: bytes, place: StreamPosition, found: list[Event]) -> None:
@@ -173,6 +198,10 @@ class EventReader:
         value = value.removeprefix(b" ")
         if name == b"data":
             whole: bytes | bytearray = value
+            if self._end is not None:
+                self._end += value[-EXCERPT_BYTES:]
+                del self._end[:-EXCERPT_BYTES]
+                return
             if self._data is None:
                 self._data = value
             else:
@@ -184,7 +213,8 @@ class EventReader:
                 whole += b"\n"
                 whole += value
             if len(whole) > self._max:
-                raise self._too_large()
+                self._skip(bytes(whole[:EXCERPT_BYTES]))
+                self._end = bytearray(whole[-EXCERPT_BYTES:])
         elif len(line) > self._max:
             raise self._too_large()
         elif name == b"event":
@@ -197,7 +227,7 @@ class EventReader:
 
     def _end_event(self, place: StreamPosition, found: list[Event]) -> None:
         data = self._data
-        if self._next_id is not None or data is not None:
+        if self._next_id is not None or data is not None or self._end is not None:
             place.events += 1
         if self._next_id is not None:
             place.id, self._next_id = self._next_id, None
@@ -207,9 +237,35 @@ class EventReader:
             found.append(Event(self._name or "message", data))
         self._data = None
         self._name = ""
+        if self._end is not None:
+            if self._wants_end and self._oversized is not None:
+                self._oversized(self._max, b"", bytes(self._end))
+            self._end = None
+
+    def _shorten_line(self) -> None:
+        """Keep only the end of a line that is too long, if its event may be skipped."""
+        name, _, value = bytes(self._line).partition(b":")
+        if name != b"data":
+            raise self._too_large()
+        if self._end is None:
+            before = self._data if self._more is None else bytes(self._more)
+            self._skip((before or value.removeprefix(b" "))[:EXCERPT_BYTES])
+            self._end = bytearray()
+        self._line[:] = _DATA + value[-EXCERPT_BYTES:]
+
+    def _skip(self, beginning: bytes) -> None:
+        """Skip the event, and report it if it is a message."""
+        if self._oversized is None:
+            raise self._too_large()
+        self._data = self._more = None
+        is_message = self._name in ("", "message")
+        self._wants_end = is_message and self._oversized(self._max, beginning, b"")
 
     def _too_large(self) -> TransportError:
-        return TransportError(f"expected an event of at most {self._max} bytes, got more")
+        return TransportError(
+            f"expected an event of at most {self._max} bytes, got more "
+            "(`max_message_bytes` of the client)"
+        )
 
 
 class StreamPosition:

@@ -12,7 +12,6 @@ from msgspec import DecodeError
 from mcp_gen.core import envelope
 from mcp_gen.core.bounds import check_bounds
 from mcp_gen.core.checks.finite import check_finite
-from mcp_gen.core.envelope import TooComplex
 from mcp_gen.core.errors import (
     InvalidParams,
     InvalidRequest,
@@ -319,7 +318,7 @@ class ClientConnection(DuplexConnection):
             if self._closed:
                 return  # for example the response to a listen request
             self.report_violation("", "$", str(event.error))
-        elif isinstance(event, ErrorReceived) and isinstance(event.error, TooComplex):
+        elif isinstance(event, ErrorReceived) and isinstance(event.error, envelope.TooComplex):
             event.error.name_option("Client(max_values=)")
         super()._handle(event)
 
@@ -328,13 +327,14 @@ class ClientConnection(DuplexConnection):
         for message in held.messages if held else ():
             self.receive(message)
 
-    def oversized(self, limit_bytes: int, beginning: bytes = b"") -> None:
+    def oversized(self, limit_bytes: int, beginning: bytes = b"", end: bytes = b"") -> bool:
         """Fail the request that an oversized message answers, and log the message.
 
-        It is known by its id, if that stands before the result, or if no other request is open.
+        It is known by its id, before or after the result, or if no other request is open.
         """
-        _log.error("skipped a message of more than %d bytes", limit_bytes)
-        fail_oversized(self._connection, limit_bytes, beginning)
+        if beginning or not end:
+            _log.error("skipped a message of more than %d bytes", limit_bytes)
+        return not fail_oversized(self._connection, limit_bytes, beginning, end)
 
     def closed(self, error: BaseException | None) -> None:
         """Handle a disconnect of the server."""

@@ -349,7 +349,7 @@ class DuplexConnection(ABC):
             self._handle(event)
 
     @abstractmethod
-    def oversized(self, limit_bytes: int, beginning: bytes = b"") -> None:
+    def oversized(self, limit_bytes: int, beginning: bytes = b"", end: bytes = b"") -> bool | None:
         """Handle a message that is too long to be read."""
 
     @abstractmethod

@@ -15,29 +15,39 @@ if TYPE_CHECKING:
 
 __all__ = ["fail_oversized"]
 
-_RESPONSE_ID = re.compile(
-    rb'\s*\{\s*(?:"jsonrpc"\s*:\s*"2\.0"\s*,\s*)?"id"\s*:\s*([0-9]{1,18}|"[\w.-]{1,99}")\s*[,}]'
-)
+_VERSION = rb'"jsonrpc"\s*:\s*"2\.0"'
+_ID = rb'"id"\s*:\s*([0-9]{1,18}|"[\w.-]{1,99}")'
+_FIRST_ID = re.compile(rb"\s*\{\s*(?:%b\s*,\s*)?%b\s*," % (_VERSION, _ID))
 """The id of a message that begins with it."""
-_NO_RESPONSE = re.compile(rb'\s*\{\s*(?:"jsonrpc"\s*:\s*"2\.0"\s*,\s*)?"(?:method|params)"')
-"""The beginning of a notification."""
+_LAST_ID = re.compile(rb",\s*%b\s*(?:,\s*%b\s*)?\}\s*\Z" % (_ID, _VERSION))
+"""The id of a message that ends with it."""
+_NO_RESPONSE = re.compile(
+    rb'\s*\{\s*(?:%b\s*,\s*)?(?:%b\s*,\s*)?"(?:method|params)"' % (_VERSION, _ID)
+)
+"""The beginning of a request or notification."""
 
 
 def fail_oversized(
-    state: ProtocolState[asyncio.Future[Any]], limit_bytes: int, beginning: bytes
-) -> None:
+    state: ProtocolState[asyncio.Future[Any]], limit_bytes: int, beginning: bytes, end: bytes
+) -> bool:
     """Fail the request that a message answers which is too large to be read.
 
-    It is known by its id, if that stands before the result, or if no other request is open.
+    It is known by its id, before or after the result, or if no other request is open.
 
     Args:
         state: State of the connection.
         limit_bytes: The limit of the transport, in bytes.
-        beginning: The first bytes of the message.
+        beginning: The first bytes of the message; empty if they were looked at before.
+        end: The last bytes of the message; empty if they have not arrived.
+
+    Returns:
+        False if only the end can tell, and has not arrived.
     """
     if _NO_RESPONSE.match(beginning):
-        return
-    found = _RESPONSE_ID.match(beginning)
+        return True
+    found = _FIRST_ID.match(beginning) or _LAST_ID.search(end)
+    if found is None and beginning and not end:
+        return False
     waiter = state.waiter_of(msgspec.json.decode(found[1]) if found else None)
     if waiter is not None and not waiter.done():
         waiter.set_exception(
@@ -46,3 +56,4 @@ def fail_oversized(
                 "(`max_message_bytes` of the client), so it was not read"
             )
         )
+    return True

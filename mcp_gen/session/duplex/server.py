@@ -199,7 +199,7 @@ class ServerConnection(DuplexConnection, Session, Generic[C]):
             elif isinstance(event, MessageRejected):
                 self._handle(event)
 
-    def oversized(self, limit_bytes: int, beginning: bytes = b"") -> None:
+    def oversized(self, limit_bytes: int, beginning: bytes = b"", end: bytes = b"") -> None:
         """Answer an oversized message with InvalidRequest, without an id."""
         error = InvalidRequest(f"a message may have at most {limit_bytes} bytes")
         self._transport.send(envelope.failure(None, envelope.error_object(error)))

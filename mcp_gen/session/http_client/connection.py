@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 
     from mcp_gen.core.envelope import RequestId
     from mcp_gen.core.errors import McpGenError
+    from mcp_gen.core.protocol_state import Batch
     from mcp_gen.core.transport.protocols import Duplex, Lines, Posts
     from mcp_gen.session.duplex.connection import MessageSender, Waiter
     from mcp_wire.method import Method, Route
@@ -64,6 +65,8 @@ class HttpClientConnection(ClientConnection):
         self._reopen_lock = asyncio.Lock()
         self._generation = 0
         """Number of sessions that replaced one which the server ended."""
+        self._lost_questions: set[asyncio.Task[None]] = set()
+        """Tasks of server requests of an ended session: their answers are dropped."""
 
     def attempt(self, profile: Profile) -> None:
         """Send messages at this revision until one is negotiated."""
@@ -164,6 +167,7 @@ class HttpClientConnection(ClientConnection):
             # Several requests may get the error at the same time.
             if generation != self._generation:
                 return
+            self._drop_questions()
             restore = await self.reopen_session()
             self._generation += 1
             # The stream belongs to no request, so it must not run in this one's context.
@@ -175,6 +179,31 @@ class HttpClientConnection(ClientConnection):
             _log.warning("the new session is not as the one before: %s", error)
         finally:
             _reopening.reset(token)
+
+    def _drop_questions(self) -> None:
+        """Answer no request of the ended session: its id may be that of another one in the next.
+
+        Their handlers go on: one of them may be waiting for the new session itself.
+        """
+        self._lost_questions.update(self._connection.in_flight.values())
+        self._connection.in_flight.clear()
+
+    def _tasks(self) -> list[asyncio.Task[None]]:
+        return [*super()._tasks(), *self._lost_questions]
+
+    def _finish_request(self, id: RequestId) -> bool:
+        if self._lost_questions and asyncio.current_task() in self._lost_questions:
+            return False
+        return super()._finish_request(id)
+
+    def _send(self, answer: bytes | None, batch: Batch | None) -> None:
+        task = asyncio.current_task() if self._lost_questions else None
+        if task in self._lost_questions:
+            # Not even the rest of its batch is sent.
+            self._lost_questions.remove(task)
+            _log.debug("dropped an answer: the session that it belongs to was lost")
+        else:
+            super()._send(answer, batch)
 
     async def _learn_tools(self, mirror: MirroredHeaders, params: Any) -> None:
         method = mirror.lists

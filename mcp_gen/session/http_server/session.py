@@ -446,7 +446,7 @@ class HttpSession(DuplexConnection, Session):
         origin.headers = self._post.headers
         return self.kernel.context(None, origin, None)
 
-    def oversized(self, limit_bytes: int, beginning: bytes = b"") -> None:
+    def oversized(self, limit_bytes: int, beginning: bytes = b"", end: bytes = b"") -> None:
         """Do nothing: the HTTP server limits the size of bodies."""
 
     def closed(self, error: BaseException | None) -> None:

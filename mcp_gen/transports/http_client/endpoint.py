@@ -11,7 +11,7 @@ import traceback
 from collections.abc import Awaitable, Callable, Hashable, Mapping
 from contextlib import aclosing
 from hashlib import blake2b
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias, cast
 from urllib.parse import unquote, urljoin, urlsplit, urlunsplit
 
 from mcp_gen.core import envelope
@@ -38,6 +38,11 @@ HeadersFrom: TypeAlias = (
 
 MAX_REDIRECTS = 5
 """Maximum number of HTTP requests for one message, redirects included."""
+ADVICE = {
+    401: ": it asks for credentials",
+    404: ": check the path of the URL, which often ends in /mcp",
+}
+"""Advice on a status that came without a JSON-RPC error."""
 MAX_REFUSAL_BYTES = 64 * 1024
 """Maximum size of the body of an error response that is read, in bytes."""
 KEEPS_METHOD = (307, 308)
@@ -229,7 +234,10 @@ async def read_whole(response: Response, limit_bytes: int) -> bytes:
         async for chunk in chunks:
             body += chunk
             if len(body) > limit_bytes:
-                raise TransportError(f"expected a body of at most {limit_bytes} bytes, got more")
+                raise TransportError(
+                    f"expected a body of at most {limit_bytes} bytes, got more "
+                    "(`max_message_bytes` of the client)"
+                )
             number += 1
             if number % CHUNKS_AT_ONCE == 0:
                 # What has arrived already is received without a wait.
@@ -257,9 +265,13 @@ async def refusal(response: Response, what: str) -> tuple[HttpError, bytes]:
         for name in ("www-authenticate", "retry-after", "allow")
         if (value := response.headers.get(name))
     }
+    advice = "" if error else ADVICE.get(response.status, "")
     return (
         HttpError(
-            f"{what}: HTTP status {response.status}{description}", response.status, error, headers
+            f"{what}: HTTP status {response.status}{description}{advice}",
+            response.status,
+            error,
+            headers,
         ),
         body if has_id else b"",
     )
@@ -276,12 +288,17 @@ def _error_in(body: bytes) -> tuple[McpError | None, bool]:
     return envelope.read_error(frame.error), isinstance(frame.id, int | str)
 
 
-def _header_lines(headers: Mapping[str, str]) -> list[tuple[bytes, bytes]]:
+def _header_lines(headers: Any) -> list[tuple[bytes, bytes]]:
+    if not isinstance(headers, Mapping):
+        kind = type(headers).__name__
+        raise UsageError(f"headers: expected a mapping of names to values, got {kind}")
     lines: list[tuple[bytes, bytes]] = []
-    for name, value in headers.items():
+    for name, value in cast("Mapping[str, Any]", headers).items():
         if not _NAME.fullmatch(name):
             # The name is not shown: it may be a whole header line.
             raise UsageError("a header's name: expected letters, digits and `-`")
+        if not isinstance(value, str):
+            raise UsageError(f"header {name!r}: expected text, got {type(value).__name__}")
         if any(sign in value for sign in "\r\n\0"):
             raise UsageError(f"header {name!r}: expected one line")
         if not _VALUE.fullmatch(value):

@@ -130,7 +130,10 @@ class LegacySseTransport(PostingTransport):
             raise (await refusal(response, f"{self._endpoint.shown}: the stream was refused"))[0]
         if media_type(response) != EVENTS:
             raise ProtocolError(f"expected {EVENTS}, got {media_type(response) or 'nothing'}")
-        async with aclosing(events_of(response, StreamPosition(), self._max)) as events:
+        # Every answer comes on this stream: it goes on after one that is too large.
+        oversized = None if self._receiver is None else self._receiver.oversized
+        place = StreamPosition()
+        async with aclosing(events_of(response, place, self._max, oversized)) as events:
             async for event in events:
                 self._on_event(event, found)
                 await self._outbox.wait_for_room()

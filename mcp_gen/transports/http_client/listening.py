@@ -12,6 +12,8 @@ from collections.abc import AsyncGenerator, Awaitable, Callable
 from contextlib import aclosing
 from typing import TYPE_CHECKING
 
+import msgspec
+
 from mcp_gen.core.errors import SessionLost, TransportError
 from mcp_gen.core.transport.sse import Event, EventReader, StreamPosition
 from mcp_gen.transports.http_client.endpoint import CHUNK_LINES, media_type
@@ -22,7 +24,7 @@ if TYPE_CHECKING:
     from mcp_gen.transports.http_client.endpoint import HttpEndpoint
     from mcp_gen.transports.http_client.pool import Response
 
-__all__ = ["EVENTS", "EventListener", "events_of"]
+__all__ = ["EVENTS", "EventListener", "events_of", "is_response"]
 
 EVENTS = "text/event-stream"
 SMALL_BYTES = 1024
@@ -63,14 +65,20 @@ class EventListener:
         self._deliver = deliver
         self._headers = headers
         self._wait_for_room = wait_for_room
+        self.lost_sessions = 0
+        """Number of sessions that the server has ended."""
 
-    async def follow(self, response: Response, asked: PostedRequest, *, resumes: bool) -> None:
+    async def follow(
+        self, response: Response, asked: PostedRequest, *, resumes: bool, lost_sessions: int
+    ) -> None:
         """Read the SSE stream of a request until its response has arrived.
 
         Args:
             response: The response to the POST.
             asked: The sender of the request.
             resumes: True to resume the stream after a disconnect, from the last event id.
+            lost_sessions: `lost_sessions` when the request was sent. Once more are lost, only
+                responses are delivered: the ids of requests may be used again in the next session.
 
         Raises:
             SessionLost: The stream ended before the response, and could not be resumed.
@@ -81,7 +89,7 @@ class EventListener:
         while True:
             seen = place.events
             try:
-                await self._read(response, place, asked)
+                await self._read(response, place, asked, lost_sessions)
                 lost = SessionLost("the stream ended before the answer came")
             except SessionLost as error:
                 lost = error
@@ -103,13 +111,16 @@ class EventListener:
         finally:
             opened.set()
 
-    async def _read(self, response: Response, place: StreamPosition, asked: PostedRequest) -> None:
+    async def _read(
+        self, response: Response, place: StreamPosition, asked: PostedRequest, lost_sessions: int
+    ) -> None:
         loop = asyncio.get_running_loop()
         try:
             async with asyncio.timeout(None) as rest_timeout:
                 async with aclosing(events_of(response, place, self._max)) as events:
                     async for event in events:
-                        self._deliver_event(event)
+                        if lost_sessions == self.lost_sessions or is_response(event.data):
+                            self._deliver_event(event)
                         await self._wait_for_room()
                         if asked.finished and rest_timeout.when() is None:
                             # A stream read to its end leaves its connection reusable.
@@ -188,6 +199,23 @@ class EventListener:
             self._deliver(event.data)
 
 
+class _Frame(msgspec.Struct):
+    method: msgspec.Raw | msgspec.UnsetType = msgspec.UNSET
+
+
+_frames: msgspec.json.Decoder[_Frame | list[_Frame]] = msgspec.json.Decoder(_Frame | list[_Frame])
+
+
+def is_response(message: bytes) -> bool:
+    """Return True if a message is a response, or a batch of responses only."""
+    try:
+        read = _frames.decode(message)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        return False
+    frames = read if isinstance(read, list) else [read]
+    return all(frame.method is msgspec.UNSET for frame in frames)
+
+
 def _wait_s(place: StreamPosition, failures: int) -> float:
     """Return the seconds to wait before a stream is reopened; longer after `failures` failures."""
     delay_ms = RETRY_MS if place.retry_ms is None else place.retry_ms
@@ -197,7 +225,10 @@ def _wait_s(place: StreamPosition, failures: int) -> float:
 
 
 async def events_of(
-    response: Response, place: StreamPosition, limit_bytes: int
+    response: Response,
+    place: StreamPosition,
+    limit_bytes: int,
+    oversized: Callable[[int, bytes, bytes], bool | None] | None = None,
 ) -> AsyncGenerator[Event, None]:
     """Yield the events of a response that have data.
 
@@ -205,12 +236,13 @@ async def events_of(
         response: An SSE response.
         place: The position in the stream; updated with each event.
         limit_bytes: Maximum size of an event, in bytes.
+        oversized: Called with larger events, which are skipped; see `EventReader`.
 
     Raises:
-        TransportError: An event is larger than `limit_bytes`.
+        TransportError: An event is larger than `limit_bytes`, and `oversized` is None.
         SessionLost: The server disconnected.
     """
-    reader, lines = EventReader(limit_bytes), 0
+    reader, lines = EventReader(limit_bytes, oversized), 0
     async with aclosing(response.chunks()) as chunks:
         async for chunk in chunks:
             lines += CHUNK_LINES

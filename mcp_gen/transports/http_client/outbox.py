@@ -75,6 +75,13 @@ class Outbox:
             self._senders += 1
             self.begin(self._send_unsent())
 
+    def drop_unsent(self) -> int:
+        """Drop the messages of `send` that are not sent yet, and return their number."""
+        count = len(self._unsent)
+        self._unsent.clear()
+        self._room.set()
+        return count
+
     async def wait_for_room(self) -> None:
         """Wait while many messages wait: nothing more should be read that has to be answered."""
         while len(self._unsent) >= ENOUGH_MESSAGES:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import logging
 import re
 from typing import TYPE_CHECKING, Any
 
@@ -24,7 +25,7 @@ from mcp_gen.transports.http_client.endpoint import (
     read_whole,
     refusal,
 )
-from mcp_gen.transports.http_client.listening import EVENTS, EventListener
+from mcp_gen.transports.http_client.listening import EVENTS, EventListener, is_response
 from mcp_gen.transports.http_client.posting import PostingTransport
 from mcp_gen.transports.lines import DEFAULT_MAX_MESSAGE_BYTES
 
@@ -42,6 +43,7 @@ BOTH: Lines = (
 )
 LISTEN_WAIT_S = 1.0
 """Seconds to wait for the notification stream: some servers open it with the first event."""
+_log = logging.getLogger("mcp_gen.client")
 _VISIBLE = re.compile(r"[\x21-\x7e]+")
 
 
@@ -120,6 +122,14 @@ class HttpTransport(PostingTransport):
             self._expired = False
         self._rebuild_headers()
 
+    def send(self, message: bytes) -> None:
+        """Send at once a message that has no response, unless its session was lost."""
+        if self._expired:
+            # The next session may count the ids of its requests from the beginning.
+            _log.debug("dropped an answer: its session was lost")
+        else:
+            super().send(message)
+
     async def listen(self) -> None:
         """Open the GET stream of server-to-client notifications, at revisions that have one."""
         if self._profile is None or not self._profile.get_stream or self._closed:
@@ -142,7 +152,7 @@ class HttpTransport(PostingTransport):
     async def _exchange(self, message: bytes, headers: Lines, asked: PostedRequest) -> None:
         if self._expired:
             raise SessionExpired("the server has ended the session")
-        session = self._session
+        session, lost_sessions = self._session, self._listening.lost_sessions
         response = await self._endpoint.send("POST", [*self._post_headers, *headers], message)
         try:
             if response.status != 200:
@@ -153,7 +163,9 @@ class HttpTransport(PostingTransport):
             if kind == EVENTS:
                 assert self._profile is not None
                 resumes = self._profile.resumes_streams
-                await self._listening.follow(response, asked, resumes=resumes)
+                await self._listening.follow(
+                    response, asked, resumes=resumes, lost_sessions=lost_sessions
+                )
                 return
             if kind != JSON:
                 raise ProtocolError(
@@ -163,7 +175,8 @@ class HttpTransport(PostingTransport):
             body = await read_whole(response, self._max)
         finally:
             await response.aclose()
-        self._deliver(body)
+        if lost_sessions == self._listening.lost_sessions or is_response(body):
+            self._deliver(body)
         if not asked.finished:
             raise ProtocolError("the server's answer does not answer the request")
 
@@ -229,6 +242,10 @@ class HttpTransport(PostingTransport):
             self._session = ()
             self._expired = True
             self._rebuild_headers()
+            self._stop_listening()
+            self._listening.lost_sessions += 1
+            if dropped := self._outbox.drop_unsent():
+                _log.debug("dropped %d answers: their session was lost", dropped)
 
     def _rebuild_headers(self) -> None:
         self._get_headers = (*self._version, *self._session)

@@ -45,7 +45,7 @@ class _InMemory:
             else:
                 self._theirs.send(step)
 
-    def oversized(self, limit_bytes: int, beginning: bytes = b"") -> None:
+    def oversized(self, limit_bytes: int, beginning: bytes = b"", end: bytes = b"") -> None:
         raise AssertionError("the client sent too much")
 
     def closed(self, error: BaseException | None) -> None:

@@ -2,15 +2,22 @@
 
 from __future__ import annotations
 
+import asyncio
 import socket
 import sys
 from typing import Any
+from unittest.mock import Mock
 
 import pytest
 
-from mcp_gen import Client, TransportError, UsageError
+from mcp_gen import Client, SessionLost, TransportError, UsageError
+from mcp_gen.transports import command
+from mcp_gen.transports.command import CommandTransport
+from tests.support.frames import HANDSHAKE
 
-WRITES = 'import sys; print("no paper", file=sys.stderr); sys.stderr.write("at all"); sys.exit(3)'
+WAIT_S = 30.0
+
+WRITES = 'import sys; print("no paper", file=sys.stderr); sys.stderr.write("at all")'
 
 
 @pytest.mark.parametrize("target", [5, None, object()])
@@ -37,7 +44,39 @@ async def test_stderr_lines_of_a_command_begin_with_the_name_of_the_server(
     capfd: pytest.CaptureFixture[str],
 ) -> None:
     async with Client("test") as client:
-        with pytest.raises(TransportError, match="at all"):
+        with pytest.raises(TransportError, match="hung up"):
             await client.connect([sys.executable, "-S", "-c", WRITES], server_name="printer")
     lines = capfd.readouterr().err.splitlines()
     assert set(lines) == {"[printer] no paper", "[printer] at all"}
+
+
+@pytest.mark.parametrize("revision", [None, HANDSHAKE])
+@pytest.mark.parametrize("name", [None, "printer"])
+async def test_a_crash_of_a_command_at_its_start_is_told_once_in_the_error(
+    name: str | None, revision: str | None, capfd: pytest.CaptureFixture[str]
+) -> None:
+    crash = "import sys; sys.exit('\\n'.join(f'line {n:02}' for n in range(12)))"
+    async with Client("test") as client:
+        words = [sys.executable, "-S", "-c", crash]
+        with pytest.raises(SessionLost) as caught:
+            await client.connect(words, revision=revision, server_name=name)
+    lines = [line.strip() for line in str(caught.value).splitlines()]
+    assert lines[0].endswith("the last lines of its stderr:")
+    assert lines[1:11] == [f"line {number:02}" for number in range(2, 12)]
+    assert "environment was not inherited" in lines[11]
+    assert (len(lines), capfd.readouterr().err) == (12, "")
+
+
+async def test_stderr_of_a_command_that_sends_no_message_yet_is_copied(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    copied: asyncio.Queue[bytes] = asyncio.Queue()
+    monkeypatch.setattr(command, "STDERR_HOLD_S", 0.01)
+    monkeypatch.setattr(command, "_copy_to_stderr", copied.put_nowait)
+    waits = "import sys; sys.stderr.write('wait\\n'); sys.stdin.readline()"
+    transport = CommandTransport([sys.executable, "-S", "-c", waits])
+    await transport.start(Mock())
+    try:
+        assert await asyncio.wait_for(copied.get(), WAIT_S) == b"wait\n"
+    finally:
+        await transport.aclose()

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import sys
+from typing import Any
 
 import pytest
 
 from mcp_gen import Client, ClientSession, Server, TransportError, text_of
+from mcp_gen.core.protocol_state import ProtocolState
+from mcp_gen.session.duplex.oversized import fail_oversized
 from tests.support.frames import HANDSHAKE, STREAMABLE
 from tests.support.http.loopback import serving
 
@@ -81,3 +84,12 @@ async def test_a_larger_answer_over_http_fails_its_call_alone(revision: str, as_
         with pytest.raises(TransportError, match=f"at most {LIMIT} bytes"):
             await call(session, "pad", 100 * LIMIT)
         assert len(await call(session, "pad", LIMIT // 4)) == LIMIT // 4
+
+
+async def test_a_large_request_of_a_server_fails_no_call() -> None:
+    state: ProtocolState[asyncio.Future[Any]] = ProtocolState()
+    waiter = asyncio.get_running_loop().create_future()
+    assert state.open_request(waiter) == 1
+    request = b'{"jsonrpc":"2.0","id":1,"method":"ping","params":{"_meta":{"pad":"'
+    assert fail_oversized(state, LIMIT, request, b"")
+    assert not waiter.done()

@@ -23,12 +23,14 @@ class Mistake:
         do: Does it; a coroutine function is awaited.
         message: The whole message. It names what the user wrote, and the next step.
         error: Type of the error.
+        seen: True if a reader of the guides made the mistake.
     """
 
     name: str
     do: Callable[[], Any]
     message: str
     error: type[BaseException] = UsageError
+    seen: bool = False
 
 
 def server(**options: Any) -> Any:

@@ -34,7 +34,7 @@ class Receiving:
         assert self.line
         self.line.came(message)
 
-    def oversized(self, limit_bytes: int, beginning: bytes = b"") -> None:
+    def oversized(self, limit_bytes: int, beginning: bytes = b"", end: bytes = b"") -> None:
         raise AssertionError(f"the server sent more than {limit_bytes} bytes")
 
     def closed(self, error: BaseException | None) -> None:

@@ -113,7 +113,7 @@ class Ready(asyncio.Event):
     def receive(self, message: bytes) -> None:
         self.set()
 
-    def oversized(self, limit_bytes: int, beginning: bytes = b"") -> None:
+    def oversized(self, limit_bytes: int, beginning: bytes = b"", end: bytes = b"") -> None:
         raise AssertionError
 
     def closed(self, error: BaseException | None) -> None:

@@ -80,7 +80,7 @@ class Deaf:
     def receive(self, message: bytes) -> None:
         """Drop the message."""
 
-    def oversized(self, limit_bytes: int, beginning: bytes = b"") -> None:
+    def oversized(self, limit_bytes: int, beginning: bytes = b"", end: bytes = b"") -> None:
         """Drop the message."""
 
     def closed(self, error: BaseException | None) -> None:

@@ -10,6 +10,7 @@ from tests.hostile.work.limits import (
     headers,
     ids,
     listening,
+    messages,
     middleware,
     schemas,
     sessions,
@@ -18,7 +19,19 @@ from tests.hostile.work.limits import (
 )
 from tests.hostile.work.limits.limit import TAKEN, Limit
 
-AREAS = (calls, events, headers, ids, listening, middleware, schemas, sessions, values, waiting)
+AREAS = (
+    calls,
+    events,
+    headers,
+    ids,
+    listening,
+    messages,
+    middleware,
+    schemas,
+    sessions,
+    values,
+    waiting,
+)
 LIMITS: list[Limit] = [limit for area in AREAS for limit in area.LIMITS]
 
 

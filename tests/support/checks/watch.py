@@ -292,9 +292,9 @@ class Watched:
         assert self._receiver
         self._receiver.receive(message)
 
-    def oversized(self, limit_bytes: int, beginning: bytes = b"") -> None:
+    def oversized(self, limit_bytes: int, beginning: bytes = b"", end: bytes = b"") -> bool | None:
         assert self._receiver
-        self._receiver.oversized(limit_bytes, beginning)
+        return self._receiver.oversized(limit_bytes, beginning, end)
 
     def closed(self, error: BaseException | None) -> None:
         assert self._receiver

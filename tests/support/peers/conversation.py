@@ -288,7 +288,7 @@ class Conversation:
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
 
-    def oversized(self, limit_bytes: int, beginning: bytes = b"") -> None:
+    def oversized(self, limit_bytes: int, beginning: bytes = b"", end: bytes = b"") -> None:
         raise AssertionError(f"the server sent more than {limit_bytes} bytes")
 
     def closed(self, error: BaseException | None) -> None:

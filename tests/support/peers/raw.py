@@ -69,7 +69,7 @@ class RawClient:
         self.came.append(msgspec.json.decode(message))
         self._news.set()
 
-    def oversized(self, limit_bytes: int, beginning: bytes = b"") -> None:
+    def oversized(self, limit_bytes: int, beginning: bytes = b"", end: bytes = b"") -> None:
         raise AssertionError(f"the server sent more than {limit_bytes} bytes")
 
     def closed(self, error: BaseException | None) -> None:

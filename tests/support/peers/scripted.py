@@ -86,7 +86,7 @@ class MemoryPeer:
         whole = made if {"error", "result"} & made.keys() else {"result": made}
         self.say(msgspec.json.encode({"jsonrpc": "2.0", "id": frame["id"], **whole}))
 
-    def oversized(self, limit_bytes: int, beginning: bytes = b"") -> None:
+    def oversized(self, limit_bytes: int, beginning: bytes = b"", end: bytes = b"") -> None:
         raise AssertionError("the client sent too much")
 
     def closed(self, error: BaseException | None) -> None:

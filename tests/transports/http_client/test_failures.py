@@ -250,7 +250,7 @@ TABLE: list[tuple[Answers, type[McpGenError], str]] = [
     (says_no, HttpError, "HTTP status 503"),
     (says_no_in_json, McpError, "no"),
     (says_no_without_an_id, HttpError, r"HTTP status 400: not now \(-32000\)"),
-    (asks_who, HttpError, "HTTP status 401"),
+    (asks_who, HttpError, "HTTP status 401: it asks for credentials"),
     (says_no_for_ever, HttpError, "HTTP status 500"),
     (talks_for_ever, TransportError, "a body of at most 200000 bytes, got more"),
     (promises_much, TransportError, "a body of at most 200000 bytes, got 1000000000000"),
@@ -1076,6 +1076,8 @@ async def test_an_address_without_mcp_says_what_it_answered_first() -> None:
         await line.answer(404)
 
     async with scripted_web(nothing) as web, Client("test") as client:
-        with pytest.raises(HttpError, match="HTTP status 404"):
+        with pytest.raises(
+            HttpError, match="HTTP status 404: check the path of the URL, which often ends in /mcp"
+        ):
             await client.connect(web.url)
         assert [one.method for one in web.got] == ["POST", "POST", "GET"]
