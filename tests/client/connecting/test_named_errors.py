@@ -16,7 +16,9 @@ WRITES = 'import sys; print("no paper", file=sys.stderr); sys.stderr.write("at a
 @pytest.mark.parametrize("target", [5, None, object()])
 async def test_what_cannot_be_connected_to_is_told_what_can(target: Any) -> None:
     async with Client("test") as client:
-        with pytest.raises(UsageError, match=r"a URL, .*, a command .*, a Server or a transport, got"):
+        with pytest.raises(
+            UsageError, match=r"a URL, .*, a command .*, a Server or a transport, got"
+        ):
             await client.connect(target)
 
 
