@@ -77,7 +77,7 @@ def tool_result_for(
         name: Name of the called function; needed by Gemini.
 
     Raises:
-        UsageError: an unknown API, or a missing `id` or `name`.
+        UsageError: an unknown API, no result, or a missing `id` or `name`.
     """
     return export_result(api, result, id, name).result
 
@@ -88,7 +88,7 @@ def export_result(
     """Return a tool result in the format of a model API; see `tool_result_for`.
 
     Raises:
-        UsageError: an unknown API, or a missing `id` or `name`.
+        UsageError: an unknown API, no result, or a missing `id` or `name`.
     """
     found = _WRITERS.get(api)
     if found is None:
@@ -96,6 +96,9 @@ def export_result(
     write, needed = found
     if (id if needed == "id" else name) is None:
         raise UsageError(f"tool_result_for({api!r}): pass `{needed}=`, as the model's call has it")
+    if not hasattr(result, "content"):
+        kind = type(result).__name__
+        raise UsageError(f"tool_result_for({api!r}): expected a CallToolResult, got {kind}")
     return write(list(parts_of(result)), bool(result.is_error), id, name)
 
 

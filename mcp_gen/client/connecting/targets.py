@@ -32,7 +32,8 @@ __all__ = ["ConnectTarget", "Target", "key_of", "resolve_target"]
 
 
 Target: TypeAlias = (
-    "str | os.PathLike[str] | Sequence[str] | ConnectableServer | Duplex | Posts | ConnectTarget"
+    "str | os.PathLike[str] | Sequence[str | os.PathLike[str]] | ConnectableServer | Duplex | Posts"
+    " | ConnectTarget"
 )
 """Text, path of a Python file, command as a list of words, server, transport, or resolved target.
 
@@ -131,7 +132,15 @@ def _named(target: Target) -> ParsedTarget | None:
         return parse_target(target)
     if isinstance(target, os.PathLike):
         return parse_code(os.fspath(target))
-    return CommandLine(tuple(target)) if isinstance(target, Sequence) else None
+    if not isinstance(target, Sequence):
+        return None
+    for word in target:
+        if not isinstance(word, str | os.PathLike):
+            raise UsageError(
+                "connect: expected the words of a command as texts in one list, as in "
+                f'`["python", "server.py"]`, got {type(word).__name__} among them'
+            )
+    return CommandLine(tuple(os.fspath(word) for word in target))
 
 
 def _over_http(

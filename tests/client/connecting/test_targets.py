@@ -174,6 +174,15 @@ async def test_code_is_served_however_it_is_named(target: str, revision: str, wr
         assert await color_of(client, named, revision=revision, **options) == "red"
 
 
+async def test_a_word_of_a_command_may_be_a_path(write: Write) -> None:
+    path = write(
+        "served.py", f"{CODE}\nserver.run('stdio')\n".replace('print("a print of the code")', "")
+    )
+    async with Client("test") as client:
+        session = await client.connect([sys.executable, path], env="inherit")
+        assert [one.name async for one in session.tools()] == ["color"]
+
+
 async def test_a_path_is_a_python_file(write: Write) -> None:
     path = write("one.py", CODE.replace("each =", "_ = lambda:"))
     async with Client("test") as client:

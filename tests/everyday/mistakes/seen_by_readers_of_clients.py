@@ -70,6 +70,11 @@ def connect(target: Any, **options: Any) -> Callable[[], Awaitable[None]]:
     return connected
 
 
+def anything(value: Any) -> Any:
+    """Return a value untyped, as users without a type checker have it."""
+    return value
+
+
 def one_argument(params: Any) -> None:
     """Take one argument, where handlers have two."""
 
@@ -398,6 +403,19 @@ MISTAKES = [
         lambda: package.streamablehttp_client,
         "mcp_gen has no streamablehttp_client: write `client.connect(url)`",
         ImportError,
+    ),
+    seen(
+        "a text in place of the result of a tool",
+        lambda: mcp_gen.tool_result_for("anthropic", anything("done"), id="1"),
+        "tool_result_for('anthropic'): expected a CallToolResult, got str",
+    ),
+    seen(
+        "a command with a list among its words",
+        connect(["stdio", ["python", "server.py"]]),
+        (
+            "connect: expected the words of a command as texts in one list, as in "
+            '`["python", "server.py"]`, got list among them'
+        ),
     ),
     seen(
         "data in place of the type to decode",
