@@ -30,7 +30,7 @@ _OFTEN = (
     # `typer` loads it with each command.
     "pydantic.type_adapter",
 )
-"""What most commands load."""
+"""Modules that most commands load."""
 
 
 class WarmProcess:
