@@ -32,7 +32,8 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption(
         "--full",
         action="store_true",
-        help="run each test of a requirement over every transport at every revision",
+        help="run each test of a requirement over every transport at every revision, and each "
+        "command of docs/ in a process of its own",
     )
 
 

@@ -4,13 +4,16 @@ A Python block follows a comment with its file, `<!-- docs/snippets/tools/first.
 that file to the letter. A console block that begins with `$ ` is a transcript: its commands run in
 a copy of the page's folder of snippets, one after the other, and print what the page shows. `...`
 on a line of its own stands for any lines, within a line for any characters. A command that ends
-with `&` goes on until the page ends; port 8000 stands for a free one.
+with `&` goes on until the page ends; port 8000 stands for a free one. Tests run the first
+`mcp-gen` command of a page in a process of its own, and the others in copies of one that has
+loaded Python already (`warm.py`); with `--full` all have their own.
 """
 
 from __future__ import annotations
 
 import os
 import re
+import shlex
 import shutil
 import signal
 import socket
@@ -21,6 +24,10 @@ from collections.abc import Generator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from tests.docs.warm import WarmProcess
 
 ROOT = Path(__file__).parents[2]
 DOCS = ROOT / "docs"
@@ -29,6 +36,7 @@ TIME_LIMIT_S = 60
 
 _BLOCK = re.compile(r"(?:^<!-- (\S+) -->\n)?^```(\w+)\n(.*?)^```$", re.M | re.S)
 _PORT = "8000"
+_SHELL = re.compile(r"[|&;<>$`\\*~]")
 
 
 @dataclass(frozen=True)
@@ -99,12 +107,29 @@ def _trimmed(printed: str) -> list[str]:
     return lines.strip("\n").split("\n")
 
 
+def is_plain(words: str) -> bool:
+    """Return True for an `mcp-gen` command in which a shell has nothing to replace."""
+    return words.startswith("mcp-gen ") and not _SHELL.search(words)
+
+
+def environment() -> dict[str, str]:
+    """Return the environment of every command."""
+    path = os.pathsep.join([str(Path(sys.executable).parent), os.environ.get("PATH", "")])
+    # Colours and the width of a terminal do not depend on who runs it.
+    shown = {"COLUMNS": "100", "NO_COLOR": "1", "TERM": "dumb", "PYTHONUNBUFFERED": "1"}
+    return {**os.environ, **shown, "PATH": path}
+
+
 @dataclass
 class Shell:
     """Runs the commands of one page in a folder."""
 
     folder: Path
     port: int
+    warm: WarmProcess | None = None
+    """Runs plain `mcp-gen` commands but the first; None: each has a process of its own."""
+    ran: int = 0
+    """Number of plain `mcp-gen` commands that have run."""
     started: list[subprocess.Popen[bytes]] = field(default_factory=list["subprocess.Popen[bytes]"])
 
     def run(self, command: str) -> str:
@@ -113,10 +138,15 @@ class Shell:
         if words.endswith("&"):
             self._start(words[:-1])
             return ""
+        if is_plain(words):
+            self.ran += 1
+            if self.warm is not None and self.ran > 1:
+                printed = self.warm.run(shlex.split(words), self.folder)
+                return printed.replace(str(self.port), _PORT)
         ran = subprocess.run(
             ["/bin/sh", "-c", words],
             cwd=self.folder,
-            env=self._environment(),
+            env=environment(),
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
@@ -131,7 +161,7 @@ class Shell:
             subprocess.Popen(
                 ["/bin/sh", "-c", f"exec {words}"],
                 cwd=self.folder,
-                env=self._environment(),
+                env=environment(),
                 stdin=subprocess.DEVNULL,
                 stdout=subprocess.DEVNULL,
                 stderr=subprocess.DEVNULL,
@@ -146,12 +176,6 @@ class Shell:
             assert time.monotonic() < deadline, f"it does not listen: {words}"
             time.sleep(0.05)
 
-    def _environment(self) -> dict[str, str]:
-        path = os.pathsep.join([str(Path(sys.executable).parent), os.environ.get("PATH", "")])
-        # Colours and the width of a terminal do not depend on who runs it.
-        shown = {"COLUMNS": "100", "NO_COLOR": "1", "TERM": "dumb", "PYTHONUNBUFFERED": "1"}
-        return {**os.environ, **shown, "PATH": path}
-
     def close(self) -> None:
         """End what goes on."""
         for process in self.started:
@@ -165,8 +189,14 @@ class Shell:
 
 
 @contextmanager
-def shell(page: Path, folder: Path) -> Generator[Shell]:
-    """Give a shell in a copy of the snippets of a page."""
+def shell(page: Path, folder: Path, warm: WarmProcess | None = None) -> Generator[Shell]:
+    """Give a shell in a copy of the snippets of a page.
+
+    Args:
+        page: The page.
+        folder: Folder of the copy.
+        warm: See `Shell.warm`.
+    """
     if page.parent == ROOT:
         shutil.copytree(ROOT / "examples", folder / "examples")
     snippets = SNIPPETS / page.stem
@@ -175,7 +205,7 @@ def shell(page: Path, folder: Path) -> Generator[Shell]:
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         port = probe.getsockname()[1]
-    opened = Shell(folder, port)
+    opened = Shell(folder, port, warm)
     try:
         yield opened
     finally:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
+from collections.abc import Generator
 from pathlib import Path
 
 import pytest
@@ -12,14 +13,18 @@ from tests.docs.pages import (
     DOCS,
     ROOT,
     SNIPPETS,
+    TIME_LIMIT_S,
     Block,
     Command,
     blocks,
     commands,
+    environment,
+    is_plain,
     pages,
     says,
     shell,
 )
+from tests.docs.warm import WarmProcess
 
 PAGES = pages()
 FILES = sorted(SNIPPETS.rglob("*.py"))
@@ -39,6 +44,17 @@ WITH_TRANSCRIPTS = [
     for page in PAGES
     if page.stem != "spec-bump" and any(one.is_transcript for one in blocks(page))
 ]
+
+
+@pytest.fixture(scope="module")
+def warm(request: pytest.FixtureRequest) -> Generator[WarmProcess | None]:
+    """The process of most plain commands; None with `--full`, where each has one of its own."""
+    if request.config.getoption("full"):
+        yield None
+        return
+    process = WarmProcess(environment(), TIME_LIMIT_S)
+    yield process
+    process.close()
 
 
 def of(path: Path) -> str:
@@ -67,8 +83,10 @@ def test_every_file_of_the_snippets_is_shown() -> None:
 
 
 @pytest.mark.parametrize("page", WITH_TRANSCRIPTS, ids=of)
-def test_the_commands_of_a_page_print_what_it_shows(page: Path, tmp_path: Path) -> None:
-    with shell(page, tmp_path) as opened:
+def test_the_commands_of_a_page_print_what_it_shows(
+    page: Path, tmp_path: Path, warm: WarmProcess | None
+) -> None:
+    with shell(page, tmp_path, warm) as opened:
         for block in blocks(page):
             for command in commands(block) if block.is_transcript else ():
                 printed = opened.run(command.words)
@@ -140,6 +158,28 @@ def test_what_a_page_shows_may_leave_parts_out(shown: str, printed: str) -> None
 )
 def test_what_is_printed_otherwise_is_found(shown: str, printed: str) -> None:
     assert not says(printed, shown)
+
+
+@pytest.mark.parametrize("command", ["mcp-gen types Tool.icons", "mcp-gen read nothing.py"])
+def test_a_command_prints_the_same_in_a_warm_process(
+    command: str, tmp_path: Path, warm: WarmProcess | None
+) -> None:
+    with shell(ROOT / "none.md", tmp_path / "one", warm) as opened:
+        printed = [opened.run(command) for _ in range(2)]
+    assert printed[0] == printed[1] != ""
+
+
+@pytest.mark.parametrize(
+    ("command", "is_so"),
+    [
+        ('mcp-gen read kinds.py "office://menu?vegan=true"', True),
+        ('mcp-gen read folder.py "file://$PWD/plan.txt"', False),
+        ("mcp-gen types Tool | head -1", False),
+        ("python host.py", False),
+    ],
+)
+def test_a_command_with_work_for_a_shell_is_not_plain(command: str, is_so: bool) -> None:
+    assert is_plain(command) is is_so
 
 
 def test_a_transcript_is_split_into_commands() -> None:
