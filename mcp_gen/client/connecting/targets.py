@@ -31,9 +31,10 @@ if TYPE_CHECKING:
 __all__ = ["ConnectTarget", "Target", "key_of", "resolve_target"]
 
 
+Words: TypeAlias = "Sequence[str | os.PathLike[str]]"
+"""A command as a list of words."""
 Target: TypeAlias = (
-    "str | os.PathLike[str] | Sequence[str | os.PathLike[str]] | ConnectableServer | Duplex | Posts"
-    " | ConnectTarget"
+    "str | os.PathLike[str] | Words | ConnectableServer | Duplex | Posts | ConnectTarget"
 )
 """Text, path of a Python file, command as a list of words, server, transport, or resolved target.
 
