@@ -135,13 +135,14 @@ def _named(target: Target) -> ParsedTarget | None:
         return parse_code(os.fspath(target))
     if not isinstance(target, Sequence):
         return None
-    for word in target:
+    words: Sequence[Any] = target
+    for word in words:
         if not isinstance(word, str | os.PathLike):
             raise UsageError(
                 "connect: expected the words of a command as texts in one list, as in "
                 f'`["python", "server.py"]`, got {type(word).__name__} among them'
             )
-    return CommandLine(tuple(os.fspath(word) for word in target))
+    return CommandLine(tuple(os.fspath(word) for word in words))
 
 
 def _over_http(
