@@ -104,11 +104,12 @@ class ClientManager(ManagerCalls):
         max_cached_bytes: int = 32 * 1024 * 1024,
     ) -> None:
         super().__init__()
-        if servers is not None and not isinstance(servers, Mapping):
+        given: Any = servers
+        if given is not None and not isinstance(given, Mapping):
             raise UsageError(
                 "ClientManager: expected servers by name, such as "
                 '`ClientManager({"files": "uvx a-server"})`, or a file: '
-                f"`ClientManager.from_file(path)`; got {type(servers).__name__}"
+                f"`ClientManager.from_file(path)`; got {type(given).__name__}"
             )
         known = servers_from(servers or {})
         self._configs: dict[str, ServerConfig] = known.configs

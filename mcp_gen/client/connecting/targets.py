@@ -32,9 +32,11 @@ if TYPE_CHECKING:
 __all__ = ["ConnectTarget", "Target", "key_of", "resolve_target"]
 
 
+Words: TypeAlias = "Sequence[str | os.PathLike[str]]"
+"""Words of a command."""
+
 Target: TypeAlias = (
-    "str | os.PathLike[str] | Sequence[str | os.PathLike[str]] | ConnectableServer | Duplex | Posts"
-    " | ConnectTarget"
+    "str | os.PathLike[str] | Words | ConnectableServer | Duplex | Posts | ConnectTarget"
 )
 """Text, path of a Python file, command as a list of words, server, transport, or resolved target.
 
@@ -135,7 +137,8 @@ def _named(target: Target) -> ParsedTarget | None:
         return parse_code(os.fspath(target))
     if not isinstance(target, Sequence):
         return None
-    for word in target:
+    words: Sequence[Any] = target
+    for word in words:
         if not isinstance(word, str | os.PathLike):
             raise UsageError(
                 "connect: expected the words of a command as texts in one list, as in "
