@@ -77,8 +77,8 @@ def command_environment(
         return dict(inherited)
     if isinstance(env, str):
         raise UsageError('env: expected a mapping of names to values, or "inherit"')
-    given: Mapping[str, Any] = env or {}
-    for name, value in given.items():
+    added: Mapping[str, Any] = env or {}
+    for name, value in added.items():
         if not isinstance(value, str):
             raise UsageError(f"env: {name}: expected text, got {type(value).__name__}")
     basic = WINDOWS if windows else POSIX

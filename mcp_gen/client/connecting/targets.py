@@ -32,7 +32,8 @@ __all__ = ["ConnectTarget", "Target", "key_of", "resolve_target"]
 
 
 Words: TypeAlias = "Sequence[str | os.PathLike[str]]"
-"""A command as a list of words."""
+"""Words of a command."""
+
 Target: TypeAlias = (
     "str | os.PathLike[str] | Words | ConnectableServer | Duplex | Posts | ConnectTarget"
 )

@@ -296,9 +296,10 @@ def _error_in(body: bytes) -> tuple[McpError | None, bool]:
     return envelope.read_error(frame.error), isinstance(frame.id, int | str)
 
 
-def _header_lines(headers: Any) -> list[tuple[bytes, bytes]]:
-    if not isinstance(headers, Mapping):
-        kind = type(headers).__name__
+def _header_lines(headers: Mapping[str, Any]) -> list[tuple[bytes, bytes]]:
+    given: Any = headers
+    if not isinstance(given, Mapping):
+        kind = type(given).__name__
         raise UsageError(f"headers: expected a mapping of names to values, got {kind}")
     lines: list[tuple[bytes, bytes]] = []
     for name, value in cast("Mapping[str, Any]", headers).items():
