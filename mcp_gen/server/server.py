@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Generic, Literal, TypeAlias, TypeVar
 import mcp_wire
 from mcp_gen.core.code_loading import stop_import
 from mcp_gen.core.extensions.extensions import ExtensionArg
-from mcp_gen.core.mistakes.checks import check_options, checks_options
+from mcp_gen.core.mistakes.checks import check_options, checks_options, explains_calls
 from mcp_gen.core.peer_limits import PeerLimits
 from mcp_gen.core.revisions import select
 from mcp_gen.server.api.lists import ListsApi
@@ -612,6 +612,7 @@ class Server(ToolsApi, ResourcesApi, CompletionsApi, ListsApi, Generic[App]):
 
     # --- composition ---
 
+    @explains_calls("server.mount", 'server.mount("prefix", other)')
     def mount(
         self,
         prefix: str | None,
@@ -713,6 +714,7 @@ class Server(ToolsApi, ResourcesApi, CompletionsApi, ListsApi, Generic[App]):
 
     # --- middleware ---
 
+    @explains_calls("server.middleware", "@server.middleware")
     def middleware(self, middleware: M) -> M:
         """Add a middleware around every message from clients; usable as a decorator.
 

@@ -17,10 +17,22 @@ import mcp_gen
 from mcp_gen import Client, Context, Server
 from mcp_gen.core.mistakes.words import WORDS
 from mcp_gen.server.context.options import DescribedResource, ToolOptions
-from tests.everyday.mistakes import clients, prompts_and_resources, servers, tools
+from tests.everyday.mistakes import (
+    clients,
+    from_other_sdks,
+    prompts_and_resources,
+    servers,
+    tools,
+)
 from tests.everyday.mistakes.mistake import Mistake, add, server
 
-AREAS: tuple[ModuleType, ...] = (clients, prompts_and_resources, servers, tools)
+AREAS: tuple[ModuleType, ...] = (
+    clients,
+    from_other_sdks,
+    prompts_and_resources,
+    servers,
+    tools,
+)
 MISTAKES: list[Mistake] = [mistake for area in AREAS for mistake in area.MISTAKES]
 
 
@@ -41,6 +53,10 @@ async def test_a_mistake_is_named_with_the_next_step(mistake: Mistake) -> None:
 def test_no_two_rows_have_one_name() -> None:
     counts = Counter(mistake.name for mistake in MISTAKES)
     assert [name for name, count in counts.items() if count > 1] == []
+
+
+def test_many_rows_were_seen_with_readers() -> None:
+    assert sum(mistake.seen for mistake in MISTAKES) >= 25
 
 
 @pytest.mark.parametrize(
