@@ -1,5 +1,7 @@
 """Public middleware of servers: rate limit, timing, request log, result size limit, tool cache."""
 
+from typing import TYPE_CHECKING, Any
+
 from mcp_gen.server.middleware.rate_limit import RateLimit
 from mcp_gen.server.middleware.records import Outcome, RequestRecord
 from mcp_gen.server.middleware.request_log import RequestLog
@@ -16,3 +18,15 @@ __all__ = [
     "Timing",
     "ToolCache",
 ]
+
+if not TYPE_CHECKING:
+
+    def __getattr__(name: str) -> Any:
+        # Loaded with the first mistake.
+        from mcp_gen.core.mistakes.words import WORDS
+
+        meant = WORDS["mcp_gen.middleware"].get(name)
+        if meant is not None:
+            # Python would put another message in place of that of an AttributeError.
+            raise ImportError(f"mcp_gen.middleware has no {name}: {meant}", name=__name__)
+        raise AttributeError(f"module 'mcp_gen.middleware' has no attribute {name!r}")

@@ -120,7 +120,6 @@ LINES_PER_MODULE = 420
 SHORT = 30
 SHORT_MODULES = {
     "mcp_gen.content": "public name of the content helpers",
-    "mcp_gen.middleware": "public name of the middleware that a server may add",
     "mcp_gen.types": "public name of the newest types",
     "mcp_gen.session.peer.log_level": "loaded only by programs that name a level",
     "mcp_gen.core.extensions.names": "shared by the registry and by callbacks of the client",

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Generic, Literal, TypeAlias, TypeVar
 
 import mcp_wire
 from mcp_gen.core.extensions.extensions import ExtensionArg
+from mcp_gen.core.mistakes.checks import explains_calls
 from mcp_gen.core.peer_limits import PeerLimits
 from mcp_gen.core.revisions import select
 from mcp_gen.server.api.lists import ListsApi
@@ -327,6 +328,7 @@ class Server(ToolsApi, ResourcesApi, CompletionsApi, ListsApi, ServingApi, Gener
 
     # --- composition ---
 
+    @explains_calls("server.mount", 'server.mount("prefix", other)')
     def mount(
         self,
         prefix: str | None,
@@ -428,6 +430,7 @@ class Server(ToolsApi, ResourcesApi, CompletionsApi, ListsApi, ServingApi, Gener
 
     # --- middleware ---
 
+    @explains_calls("server.middleware", "@server.middleware")
     def middleware(self, middleware: M) -> M:
         """Add a middleware around every message from clients; usable as a decorator.
 

@@ -8,6 +8,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from mcp_gen.core.errors import UsageError
+from mcp_gen.core.mistakes.checks import explains_calls
 from mcp_gen.core.stores.state import MemoryStateStore
 from mcp_gen.server.context.state import State
 
@@ -42,6 +43,7 @@ class SessionState:
         UsageError: `key` is no function of the context, or a limit is not above 0.
     """
 
+    @explains_calls("SessionState", "SessionState(key=lambda ctx: ctx.principal)")
     def __init__(
         self,
         *,

@@ -88,4 +88,4 @@ def command_environment(
         if (name in basic or name.upper() in NETWORK or name.startswith(PREFIXES))
         and not value.startswith(_SHELL_FUNCTION)
     }
-    return {**passed, **given}
+    return {**passed, **added}

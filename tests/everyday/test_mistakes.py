@@ -21,6 +21,7 @@ from mcp_gen.core.mistakes.words import WORDS
 from mcp_gen.server.context.options import DescribedResource, ToolOptions
 from tests.everyday.mistakes import (
     clients,
+    from_other_sdks,
     prompts_and_resources,
     seen_by_readers_of_clients,
     servers,
@@ -30,6 +31,7 @@ from tests.everyday.mistakes.mistake import Mistake, add, server
 
 AREAS: tuple[ModuleType, ...] = (
     clients,
+    from_other_sdks,
     prompts_and_resources,
     seen_by_readers_of_clients,
     servers,
@@ -56,6 +58,10 @@ async def test_a_mistake_is_named_with_the_next_step(mistake: Mistake) -> None:
 def test_no_two_rows_have_one_name() -> None:
     counts = Counter(mistake.name for mistake in MISTAKES)
     assert [name for name, count in counts.items() if count > 1] == []
+
+
+def test_many_rows_were_seen_with_readers() -> None:
+    assert sum(mistake.seen for mistake in MISTAKES) >= 25
 
 
 @pytest.mark.parametrize(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import msgspec
 
@@ -22,7 +22,7 @@ from mcp_gen.core.errors import (
 )
 from mcp_gen.core.projection.project import restate
 from mcp_gen.values.custom_types import to_plain
-from mcp_wire import latest
+from mcp_wire import Wire, latest
 from mcp_wire.handlers import ClientHandlers
 
 if TYPE_CHECKING:
@@ -126,10 +126,11 @@ class CallbackAnswers(ClientHandlers["ClientSession"]):
         result: latest.CreateMessageResult | None = await _resolve(callbacks.sampling(ctx, request))
         if result is None:
             raise self._refused("sampling")
-        if isinstance(result, str):
+        if not isinstance(cast("Any", result), Wire):
             raise UsageError(
-                "sampling: expected CreateMessageResult or None, got str: write "
+                f"sampling: expected CreateMessageResult, got {type(result).__name__}: write "
                 '`CreateMessageResult(role="assistant", content=TextContent(text=...), model=...)`'
+                ", with `from mcp_gen.types import CreateMessageResult, TextContent`"
             )
         return result
 

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import base64
 import binascii
+import inspect
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
-from mcp_gen.core.errors import InvalidResult
+from mcp_gen.core.errors import InvalidResult, UsageError
 
 if TYPE_CHECKING:
     from mcp_wire import common
@@ -104,7 +105,15 @@ def links_of(result: HasContent) -> list[Any]:
 
 
 def _parts(result: Any) -> Iterator[Any]:
-    """Yield the content blocks and resource contents of a result, in order."""
+    """Yield the content blocks and resource contents of a result, in order.
+
+    Raises:
+        UsageError: It is a coroutine, whose result nobody has awaited.
+    """
+    if inspect.iscoroutine(result):
+        name = result.__qualname__
+        result.close()  # otherwise Python warns that nobody awaits it
+        raise UsageError(f"{name}(...) is not awaited: write `await` in front of it")
     for message in getattr(result, "messages", None) or (result,):
         content: Any = getattr(message, "content", None)
         if content is None:

@@ -22,15 +22,19 @@ __all__ = [
     "check_seconds",
     "check_type",
     "checks_options",
+    "explains_calls",
     "is_above_zero",
     "missing_attribute",
     "name_of",
     "nearest",
     "unknown_transport",
     "with_name",
+    "wrong_call",
 ]
 
 F = TypeVar("F", bound=Callable[..., Any])
+
+_POSITIONAL = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
 
 
 def name_of(function: object) -> str:
@@ -102,6 +106,77 @@ def checks_options(what: str) -> Callable[[F], F]:
         return cast("F", checked)
 
     return decorate
+
+
+def explains_calls(what: str, example: str) -> Callable[[F], F]:
+    """Return a decorator for a function: a call with wrong arguments is told a right one.
+
+    Args:
+        what: Name of the function for users, also the table of `words`.
+        example: A right call.
+    """
+
+    def decorate(function: F) -> F:
+        @wraps(function)
+        def checked(*args: Any, **given: Any) -> Any:
+            try:
+                return function(*args, **given)
+            except TypeError as error:
+                raise wrong_call(what, example, function, args, given, error) or error from None
+
+        return cast("F", checked)
+
+    return decorate
+
+
+def wrong_call(
+    what: str,
+    example: str,
+    function: Callable[..., Any],
+    args: tuple[Any, ...],
+    given: Mapping[str, Any],
+    error: TypeError,
+) -> UsageError | None:
+    """Return the error for a call that does not fit the parameters of a function.
+
+    Args:
+        what: Name of the function for users, also the table of `words`.
+        example: A right call.
+        function: The function.
+        args: Positional arguments of the call.
+        given: Named arguments of the call.
+        error: What the call raised.
+
+    Returns:
+        The error; None if the function itself raised.
+    """
+    if error.__traceback__ is None or error.__traceback__.tb_next is not None:
+        return None  # raised inside of the function
+    # Loaded with the first mistake.
+    from mcp_gen.core.mistakes.words import WORDS
+
+    parameters = inspect.signature(function).parameters
+    takes_any = any(one.kind is one.VAR_KEYWORD for one in parameters.values())
+    named = {one.name for one in parameters.values() if one.kind is not one.POSITIONAL_ONLY}
+    for name in given:
+        if name not in named and (name in parameters or not takes_any):
+            meant = WORDS.get(what, {}).get(name) or f"write `{example}`"
+            return UsageError(f"{what}: no option `{name}`: {meant}")
+    positional = [one.name for one in parameters.values() if one.kind in _POSITIONAL]
+    twice = next((name for name in positional[: len(args)] if name in given), None)
+    passed = {*given, *positional[: len(args)]}
+    missing = [name for name, one in parameters.items() if _is_needed(one) and name not in passed]
+    if twice is not None:
+        problem = f"`{twice}` is given twice"
+    elif missing:
+        problem = f"`{missing[0]}` is missing"
+    else:
+        problem = "too many arguments without a name"
+    return UsageError(f"{what}: {problem}: write `{example}`")
+
+
+def _is_needed(one: inspect.Parameter) -> bool:
+    return one.default is one.empty and one.kind not in (one.VAR_KEYWORD, one.VAR_POSITIONAL)
 
 
 def unknown_transport(name: object) -> UsageError:

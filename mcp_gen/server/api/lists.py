@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from functools import partial
-from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar, cast
 
 from mcp_gen.core.errors import UsageError
 from mcp_gen.core.mistakes.checks import check_callable, missing_attribute, name_of
@@ -157,7 +157,7 @@ class ListsApi:
         Raises:
             UsageError: a tag that is empty or no text.
         """
-        self.visibility.disable(check_tags(tags, "disable_tags"))
+        self.visibility.disable(_each_tag("disable_tags", tags))
 
     def enable_tags(self, *tags: str) -> None:
         """Show tools, resources and prompts that `disable_tags` or options of the server hide.
@@ -170,7 +170,7 @@ class ListsApi:
         Raises:
             UsageError: a tag that is empty or no text.
         """
-        self.visibility.enable(check_tags(tags, "enable_tags"))
+        self.visibility.enable(_each_tag("enable_tags", tags))
 
     # --- pages and hints ---
 
@@ -222,3 +222,12 @@ class ListsApi:
                 setattr(self.tools.listing.hints, method, hints)
         for listing in self._listings():
             listing.invalidate()
+
+
+def _each_tag(what: str, tags: tuple[str, ...]) -> frozenset[str]:
+    """Check the tags that are given one by one, and return them."""
+    first: Any = tags[0] if tags else ""
+    if isinstance(first, list | tuple | set | frozenset):
+        each = ", ".join(map(repr, cast("Collection[str]", first)))
+        raise UsageError(f"{what}({first!r}): write `{what}({each})`")
+    return check_tags(tags, what)

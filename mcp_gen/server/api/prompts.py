@@ -12,6 +12,7 @@ from mcp_gen.core.mistakes.checks import (
     check_callable,
     check_options,
     check_type,
+    explains_calls,
     name_of,
     with_name,
 )
@@ -219,6 +220,7 @@ class CompletionsApi(PromptsApi):
     completions: Completions
     resources: ResourceRegistry
 
+    @explains_calls("server.completion", '@server.completion("prompt", "argument")')
     def completion(self, name: str, argument: str, /) -> Callable[[F], F]:
         """Return a decorator that registers a completion function (`completion/complete`).
 

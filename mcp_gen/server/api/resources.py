@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from mcp_gen.core.errors import UsageError
+from mcp_gen.core.mistakes.checks import explains_calls
 from mcp_gen.server.resources.registry import ResourceRegistry
 from mcp_gen.server.resources.resource import FixedResource, TemplatedResource
 from mcp_wire import latest
@@ -30,6 +31,7 @@ class ResourcesApi:
 
     resources: ResourceRegistry
 
+    @explains_calls("server.resource", '@server.resource("config://app")')
     def resource(self, uri: str, /, **described: Unpack[DescribedResource]) -> Callable[[F], F]:
         """Return a decorator that registers a function as a resource or a resource template.
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Generic, Literal, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, Literal, TypeAlias, TypeVar
 
 from msgspec import Struct
 
@@ -29,6 +29,14 @@ class Accepted(Struct, Generic[T], frozen=True):
 
     content: T
     action: Literal["accept"] = "accept"
+
+    if not TYPE_CHECKING:
+
+        def __getattr__(self, name: str) -> Any:
+            # Loaded with the first mistake.
+            from mcp_gen.core.mistakes.checks import missing_attribute
+
+            raise missing_attribute(self, name, ("action", "content"))
 
 
 class Declined(Struct, frozen=True):

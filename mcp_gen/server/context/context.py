@@ -11,7 +11,7 @@ from msgspec import UNSET, Struct
 # Types of the fields are imported at run time: `help(Context)` evaluates them.
 from mcp_gen.core.envelope import RequestId
 from mcp_gen.core.extensions.extensions import CLIENT, declared, missing
-from mcp_gen.core.mistakes.checks import Elsewhere
+from mcp_gen.core.mistakes.checks import Elsewhere, explains_calls
 from mcp_gen.server.context.rate_limit import RateLimiter
 from mcp_gen.server.context.server_view import ServerView
 from mcp_gen.server.context.services import RoundsView, TaskHandle, ToolTasks
@@ -253,6 +253,7 @@ class Context(Struct, Generic[App_co], eq=False):
         self, name: str, arguments: Mapping[str, Any] | None = None, *, returns: TypeForm[T]
     ) -> T: ...
 
+    @explains_calls("ctx.call_tool", 'await ctx.call_tool(name, {"a": 1})')
     async def call_tool(
         self, name: str, arguments: Mapping[str, Any] | None = None, *, returns: Any = UNSET
     ) -> Any:
@@ -320,6 +321,7 @@ class Context(Struct, Generic[App_co], eq=False):
         """
         await runtime_of(self).services(self).report_progress(progress, total, message)
 
+    @explains_calls("ctx.log", 'await ctx.log("info", data)')
     async def log(
         self, level: latest.LoggingLevel | int, data: Any, *, logger: str | None = None
     ) -> None:
@@ -360,6 +362,7 @@ class Context(Struct, Generic[App_co], eq=False):
 
     # --- input requests to the client, the same code at every revision ---
 
+    @explains_calls("ctx.elicit", "await ctx.elicit(message, Form)")
     async def elicit(
         self,
         message: str,
@@ -455,6 +458,7 @@ class Context(Struct, Generic[App_co], eq=False):
         """
         await runtime_of(self).services(self).elicitation_complete(elicitation_id)
 
+    @explains_calls("ctx.sample", "await ctx.sample(messages, max_tokens=1000)")
     async def sample(
         self,
         messages: Messages,

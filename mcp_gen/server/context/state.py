@@ -85,6 +85,14 @@ class State:
                 "values of another type"
             ) from None
 
+    if not TYPE_CHECKING:
+
+        def __getitem__(self, name: str) -> Any:
+            raise UsageError(f"ctx.state[{name!r}]: write `await ctx.state.get({name!r})`")
+
+        def __setitem__(self, name: str, value: Any) -> None:
+            raise UsageError(f"ctx.state[{name!r}]: write `await ctx.state.set({name!r}, value)`")
+
     async def set(self, name: str, value: Any, /) -> None:
         """Store a value; all values of this client then live for the `ttl_s` of `SessionState`.
 

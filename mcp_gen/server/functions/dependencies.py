@@ -53,6 +53,13 @@ class Depends(Struct, frozen=True):
     cached: bool = True
     run_in_thread: bool | None = None
 
+    def __post_init__(self) -> None:
+        if not callable(self.factory):
+            raise UsageError(
+                f"Depends({self.factory!r}): expected a function or a class: write "
+                "`Depends(function)`, without calling it"
+            )
+
 
 class _Step:
     """One factory of a plan: its arguments and the way to open its value."""
@@ -256,7 +263,11 @@ def context_for(kind: Any, ctx: Context) -> Any:
 def dependency_in(hint: Any) -> Depends | None:
     """Return the `Depends` in an annotation, or None."""
     found = metadata(hint)
-    return next((one for one in found if isinstance(one, Depends)), None) if found else None
+    if not found:
+        return None
+    if Depends in found:
+        raise UsageError("Depends: it needs its function: write `Annotated[T, Depends(function)]`")
+    return next((one for one in found if isinstance(one, Depends)), None)
 
 
 def build_plan(name: str, wanted: Mapping[str, Depends]) -> Plan:

@@ -6,13 +6,14 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from mcp_gen.core.errors import InvalidResult
+from mcp_gen.core.mistakes.checks import check_type
 from mcp_gen.server.context.answers import Accepted, Answer, Cancelled, Declined
 from mcp_gen.server.context.context import origin_of
 from mcp_gen.server.input_requests.capabilities import require_capability
 from mcp_gen.server.input_requests.forms import elicitation_form
 from mcp_gen.server.input_requests.rounds import InputKind, InputRequest
 from mcp_gen.server.input_requests.run import current_rounds
-from mcp_wire import encode, latest
+from mcp_wire import Wire, encode, latest
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -81,6 +82,8 @@ async def sample(
     **params: Any,
 ) -> latest.CreateMessageResult:
     """Send `sampling/createMessage`; see `Context.sample`."""
+    example = 'model_preferences=ModelPreferences(hints=[ModelHint(name="...")])'
+    check_type("ctx.sample: model_preferences", params.get("model_preferences"), Wire, example)
     conversation = [messages] if isinstance(messages, str) else messages
     request_params = latest.CreateMessageRequestParams(
         messages=[_sampling_message(message) for message in conversation],

@@ -250,14 +250,18 @@ def _fields_of(kind: type[Any]) -> list[_Field]:
     except (TypeError, NameError) as error:
         raise UsageError(f"{name}: this is no form: {error}") from None
     if not isinstance(info, _FORM_TYPES) or getattr(info, "array_like", False):
-        raise UsageError(
-            f"{name}: a form is a dataclass, an attrs class, a Struct, a TypedDict or a pydantic "
-            "model"
-        )
+        raise _no_form(name)
     if getattr(info, "tag", None) is not None:
         raise UsageError(f"{name}: a form has no tag: there is nothing to tell apart")
     hints = type_hints(kind, include_extras=True)
     return [_Field(name, field, hints.get(field.name)) for field in info.fields]
+
+
+def _no_form(name: str) -> UsageError:
+    return UsageError(
+        f"{name}: a form is a dataclass, an attrs class, a Struct, a TypedDict or a pydantic "
+        "model: write a class with a field for each answer"
+    )
 
 
 def _is_model(kind: object) -> bool:
@@ -275,6 +279,8 @@ def elicitation_form(kind: type[T]) -> Form[T]:
         UsageError: No form can be made of the type; the message names the field and the reason.
     """
     wanted: Any = kind
+    if isinstance(wanted, list | dict | set):  # not hashable
+        raise _no_form(repr(kind))
     made: Form[T] = _form_of(wanted)
     return made
 

@@ -9,9 +9,16 @@ from threading import Lock
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 from mcp_gen.core.errors import InvalidRequest, McpError, UsageError
+from mcp_gen.core.mistakes.checks import explains_calls, is_above_zero
 from mcp_gen.core.peer_values import shortened
 from mcp_gen.server.context.rate_limit import RateLimiter
-from mcp_gen.server.middleware.requests import calls_tool, client_of, find_tool, target_of
+from mcp_gen.server.middleware.requests import (
+    calls_tool,
+    client_of,
+    find_tool,
+    target_of,
+    tool_names,
+)
 
 if TYPE_CHECKING:
     from mcp_gen.server.context.context import Context
@@ -49,6 +56,7 @@ class RateLimit:
         UsageError: a limit is not above 0, or `tools` are given where all requests are counted.
     """
 
+    @explains_calls("RateLimit", "RateLimit(5, burst=20)")
     def __init__(
         self,
         per_s: float,
@@ -61,8 +69,8 @@ class RateLimit:
     ) -> None:
         limits = {"per_s": per_s, "burst": burst, "max_clients": max_clients}
         for name, limit in limits.items():
-            if limit is not None and not 0 < limit < math.inf:
-                raise UsageError(f"RateLimit({name}={limit}): expected a number above 0")
+            if limit is not None and not (is_above_zero(limit) and limit < math.inf):
+                raise UsageError(f"RateLimit({name}={limit!r}): expected a number above 0")
         if count not in ("each_tool", "tools", "requests"):
             raise UsageError(
                 f"RateLimit(count={count!r}): expected 'each_tool', 'tools' or 'requests'"
@@ -72,7 +80,7 @@ class RateLimit:
         self._per_s = per_s
         self._burst = burst
         self._count = count
-        self._tools = None if tools is None else frozenset(tools)
+        self._tools = tool_names("RateLimit", tools)
         self._client = client
         self._max_clients = max_clients
         self._limiters: OrderedDict[Hashable, RateLimiter] = OrderedDict()

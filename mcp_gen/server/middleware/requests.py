@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 import mcp_wire
+from mcp_gen.core.errors import UsageError
 from mcp_gen.server.context.context import origin_of
 from mcp_gen.server.mounting.kinds import TOOLS
 from mcp_gen.server.mounting.lookup import find
@@ -12,12 +13,20 @@ from mcp_gen.session.peer.session import Session
 from mcp_wire import latest
 
 if TYPE_CHECKING:
-    from collections.abc import Hashable
+    from collections.abc import Collection, Hashable
 
     from mcp_gen.server.context.context import Context
     from mcp_gen.server.mounting.mount import Mounting
 
-__all__ = ["VisibleTool", "calls_tool", "client_of", "find_tool", "is_tool_result", "target_of"]
+__all__ = [
+    "VisibleTool",
+    "calls_tool",
+    "client_of",
+    "find_tool",
+    "is_tool_result",
+    "target_of",
+    "tool_names",
+]
 
 
 class VisibleTool(NamedTuple):
@@ -98,3 +107,18 @@ async def find_tool(ctx: Context, name: str) -> VisibleTool | None:
             return None
         described = mount.peek(ctx, TOOLS, inner_name) or item.described
     return VisibleTool(cast("latest.Tool", described), _SameObject(described))
+
+
+def tool_names(what: str, tools: Collection[str] | None) -> frozenset[str] | None:
+    """Return the names of tools that a middleware is for; None for all.
+
+    Args:
+        what: Name of the middleware.
+        tools: The option `tools` as it was given.
+
+    Raises:
+        UsageError: It is one text instead of several.
+    """
+    if isinstance(tools, str):
+        raise UsageError(f"{what}: tools={tools!r}: expected several texts: write [{tools!r}]")
+    return None if tools is None else frozenset(tools)

@@ -12,6 +12,7 @@ import msgspec
 from msgspec import UNSET
 
 from mcp_gen.core.errors import UsageError
+from mcp_gen.core.mistakes.checks import explains_calls, is_above_zero
 from mcp_gen.server.context.context import rounds_of
 from mcp_gen.server.middleware.cached_results import CachedResults, ResultKey
 from mcp_gen.server.middleware.requests import (
@@ -20,6 +21,7 @@ from mcp_gen.server.middleware.requests import (
     find_tool,
     is_tool_result,
     target_of,
+    tool_names,
 )
 from mcp_gen.server.notifications.topics import TOOLS
 from mcp_wire import encode
@@ -76,6 +78,7 @@ class ToolCache:
         UsageError: a limit is not above 0.
     """
 
+    @explains_calls("ToolCache", "ToolCache(ttl_s=60)")
     def __init__(
         self,
         ttl_s: float,
@@ -87,10 +90,10 @@ class ToolCache:
     ) -> None:
         limits = {"ttl_s": ttl_s, "max_entries": max_entries, "max_bytes": max_bytes}
         for name, limit in limits.items():
-            if not 0 < limit < math.inf:
-                raise UsageError(f"ToolCache({name}={limit}): expected a number above 0")
+            if not (is_above_zero(limit) and limit < math.inf):
+                raise UsageError(f"ToolCache({name}={limit!r}): expected a number above 0")
         self._results = CachedResults(ttl_s, max_entries, max_bytes)
-        self._tools = None if tools is None else frozenset(tools)
+        self._tools = tool_names("ToolCache", tools)
         self._shared = shared
         self._flights: dict[Any, _Flight] = {}
         self._watched: WeakSet[Notifier] = WeakSet()

@@ -88,7 +88,7 @@ def _message(role: Literal["user", "assistant"], content: MessageContent) -> lat
     if not isinstance(content, UnknownContent) and _kind(content) not in _BLOCKS:
         raise TypeError(
             f"{type(content).__name__}: expected a text, a content block, a PromptMessage, "
-            "a list of these, or a GetPromptResult"
+            "a list of these, or a GetPromptResult: write `user(text)` or `assistant(text)`"
         )
     block: latest.ContentBlock = restate(content, mcp_wire.LATEST).value
     return latest.PromptMessage(role=role, content=block)

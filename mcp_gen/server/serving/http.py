@@ -159,6 +159,9 @@ def _log_url(url: str) -> None:
     _log.info("listening at %s", url)
 
 
+_MAX_PORT = 65_535
+
+
 def bound_sockets(host: str, port: int) -> list[socket.socket]:
     """Return sockets at every address of a host, as asyncio binds them.
 
@@ -169,6 +172,8 @@ def bound_sockets(host: str, port: int) -> list[socket.socket]:
     Raises:
         UsageError: another program listens at the port, or the host is none of this machine.
     """
+    if port.__class__ is not int or not 0 <= port <= _MAX_PORT:
+        raise UsageError(f"port={port!r}: expected a number from 0 to {_MAX_PORT}, such as 8000")
     bound: list[socket.socket] = []
     try:
         for family, kind, proto, _, address in dict.fromkeys(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import inspect
 from collections.abc import Callable
 from functools import wraps
@@ -14,6 +15,7 @@ from mcp_gen.core.mistakes.checks import (
     checks_options,
     name_of,
     nearest,
+    wrong_call,
 )
 from mcp_gen.server.listing.icons import check_icons
 
@@ -23,6 +25,9 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 FEATURES = ("completions", "logging", "prompts", "resources", "tasks", "tools")
 """Names of the features that a server declares."""
+
+_DECORATED = contextlib.asynccontextmanager(lambda: cast("Any", None)).__code__
+"""Code of what `asynccontextmanager` returns."""
 
 _EXAMPLES = {
     "cache_hints": "CacheHints(ttl_ms=60_000)",
@@ -41,7 +46,12 @@ def checks_server(init: F) -> F:
     @wraps(init)
     def checked(self: Any, *args: Any, **given: Any) -> None:
         _check(*args[:2], **given)
-        init(self, *args, **given)
+        try:
+            init(self, *args, **given)
+        except TypeError as error:
+            example = 'Server("demo", "1.0.0", instructions="...")'
+            wrong = wrong_call("Server", example, init, (self, *args), given, error)
+            raise wrong or error from None
 
     return checks_options("Server")(cast("F", checked))
 
@@ -69,11 +79,28 @@ def _check(name: Any = "?", version: Any = "", /, **given: Any) -> None:
                 f"Server: lifespan={name_of(lifespan)} is a generator: write "
                 "`@contextlib.asynccontextmanager` above it"
             )
+        _check_lifespan(lifespan)
     for option, example in _EXAMPLES.items():
         value = given.get(option)
         # By name: most servers load none of these classes.
         if value is not None and type(value).__name__ != example.partition("(")[0]:
             check_type(f"Server: {option}", value, (), f"{option}={example}")
+
+
+def _check_lifespan(lifespan: Any) -> None:
+    """Check that a lifespan is none of the functions that look like a context manager."""
+    written = inspect.unwrap(lifespan)
+    is_decorated = getattr(lifespan, "__code__", None) is _DECORATED
+    if inspect.isgeneratorfunction(written):
+        raise UsageError(
+            f"Server: lifespan={name_of(lifespan)} is a `contextmanager`: write "
+            "`@contextlib.asynccontextmanager` above an `async def`"
+        )
+    if inspect.iscoroutinefunction(written if is_decorated else lifespan):
+        raise UsageError(
+            f"Server: lifespan={name_of(lifespan)} does not yield: write `yield value` in place of "
+            "`return`, and `@contextlib.asynccontextmanager` above it"
+        )
 
 
 def check_prefix(prefix: Any) -> None:

@@ -71,6 +71,11 @@ class ArgumentMapping:
         for name, one in self._arguments.items():
             if name not in known:
                 raise UsageError(f"{self._what} has no argument {name!r}{suggest(name, known)}")
+            if not isinstance(cast("Any", one), Argument):
+                raise UsageError(
+                    f"{self._what}: arguments={{{name!r}: {one!r}}}: write "
+                    f"`{{{name!r}: Argument(name=...)}}`"
+                )
             absent = one.hide or (one.required is False and one.default is UNSET)
             if absent and name in required:
                 value = "fixed= or make=" if one.hide else "default="

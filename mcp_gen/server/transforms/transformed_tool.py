@@ -11,6 +11,7 @@ import msgspec
 from msgspec import Raw
 
 from mcp_gen.core.checks.finite import check_plain
+from mcp_gen.core.errors import UsageError
 from mcp_gen.server.content.results import at_newest, is_alternative_result, is_result
 from mcp_gen.server.context.options import AnyTool, UnknownArguments
 from mcp_gen.server.functions.pending_checks import settled
@@ -86,6 +87,11 @@ def transformed(
         # Loaded when used: a transformed tool mostly comes from another tool.
         from mcp_gen.server.tools.function_tool import FunctionTool
 
+        if isinstance(tool, str):
+            raise UsageError(
+                f"transformed({tool!r}): expected a tool or a function: write "
+                f"`server.tools[{tool!r}]`, or `server.transform_tool({tool!r}, ...)`"
+            )
         # Every tool is a ServerTool; anything else is a function.
         tool = FunctionTool(cast("Callable[..., Any]", tool))
     given = {

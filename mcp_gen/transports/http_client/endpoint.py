@@ -11,7 +11,7 @@ import traceback
 from collections.abc import Awaitable, Callable, Hashable, Mapping
 from contextlib import aclosing
 from hashlib import blake2b
-from typing import TYPE_CHECKING, Any, TypeAlias, cast
+from typing import TYPE_CHECKING, Any, TypeAlias
 from urllib.parse import unquote, urljoin, urlsplit, urlunsplit
 
 from mcp_gen.core import envelope
@@ -302,7 +302,7 @@ def _header_lines(headers: Mapping[str, Any]) -> list[tuple[bytes, bytes]]:
         kind = type(given).__name__
         raise UsageError(f"headers: expected a mapping of names to values, got {kind}")
     lines: list[tuple[bytes, bytes]] = []
-    for name, value in cast("Mapping[str, Any]", headers).items():
+    for name, value in headers.items():
         if not _NAME.fullmatch(name):
             # The name is not shown: it may be a whole header line.
             raise UsageError("a header's name: expected letters, digits and `-`")

@@ -6,9 +6,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from mcp_gen import Server, UsageError
+from mcp_gen import Client, Server, UsageError
 
-__all__ = ["Mistake", "add", "greet", "server"]
+__all__ = ["Mistake", "add", "called", "greet", "server"]
 
 
 @dataclass(frozen=True)
@@ -23,7 +23,7 @@ class Mistake:
         do: Does it; a coroutine function is awaited.
         message: The whole message. It names what the user wrote, and the next step.
         error: Type of the error.
-        seen: True if a reader of the guides made the mistake.
+        seen: True if a reader of the guides made it, who had not seen the code.
     """
 
     name: str
@@ -36,6 +36,20 @@ class Mistake:
 def server(**options: Any) -> Any:
     """Return a server; untyped, as users without a type checker have it."""
     return Server("demo", **options)
+
+
+async def called(tool: Callable[..., Any], **client: Any) -> Any:
+    """Call a tool of a server of its own; its failure is a ToolError.
+
+    Args:
+        tool: The tool.
+        client: Options of the client.
+    """
+    one = server()
+    one.add_tool(tool)
+    async with Client("demo", **client) as caller:
+        session = await caller.connect(one)
+        return await session.call_tool(one.tools.names[0], returns=Any)
 
 
 async def add(a: int, b: int) -> int:

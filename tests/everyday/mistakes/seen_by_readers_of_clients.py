@@ -328,13 +328,6 @@ MISTAKES = [
         "one_argument(session, params)`, async or not",
     ),
     seen(
-        "a sampled message that is text",
-        partial(sampled_by, lambda session, params: "42"),
-        "sampling: expected CreateMessageResult or None, got str: write "
-        '`CreateMessageResult(role="assistant", content=TextContent(text=...), '
-        "model=...)`",
-    ),
-    seen(
         "the file of a manager in place of its servers",
         lambda: manager("servers.json"),
         'ClientManager: expected servers by name, such as `ClientManager({"files": "uvx '

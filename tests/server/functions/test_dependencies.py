@@ -458,7 +458,7 @@ def of_own_context(ctx: OwnContext) -> None: ...
         (circular, "the dependency circular depends on itself"),
         (wanting, "nobody gives the dependency wanting its a: annotate it as Context"),
         (of_own_context, "OwnContext: annotate it as Context"),
-        ("text", "cannot be called"),
+        ("text", r"Depends\('text'\): expected a function or a class"),
     ],
 )
 def test_a_factory_that_cannot_be_called_so_is_a_usage_error(factory: Any, said: str) -> None:
