@@ -136,14 +136,14 @@ def _named(target: Target) -> ParsedTarget | None:
         return parse_code(os.fspath(target))
     if not isinstance(target, Sequence):
         return None
-    words: Sequence[Any] = target
-    for word in words:
+    given: Sequence[Any] = target
+    for word in given:
         if not isinstance(word, str | os.PathLike):
             raise UsageError(
                 "connect: expected the words of a command as texts in one list, as in "
                 f'`["python", "server.py"]`, got {type(word).__name__} among them'
             )
-    return CommandLine(tuple(os.fspath(word) for word in words))
+    return CommandLine(tuple(os.fspath(word) for word in target))
 
 
 def _over_http(

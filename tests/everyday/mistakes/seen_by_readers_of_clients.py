@@ -12,7 +12,7 @@ from pydantic import AnyUrl
 import mcp_gen
 import mcp_wire
 from mcp_gen import Client, ClientManager, UsageError
-from mcp_gen.types import CreateMessageRequestParams, Tool
+from mcp_gen.types import Tool
 from tests.everyday.mistakes.mistake import Mistake, add, server
 
 __all__ = ["MISTAKES"]
@@ -77,17 +77,6 @@ def anything(value: Any) -> Any:
 
 def one_argument(params: Any) -> None:
     """Take one argument, where handlers have two."""
-
-
-async def sampled_by(handler: Callable[[Any, CreateMessageRequestParams], Any]) -> None:
-    made = server()
-
-    async def think(ctx: mcp_gen.Context) -> str:
-        return str(await ctx.sample("hello", max_tokens=10))
-
-    made.add_tool(think)
-    async with client("app", sampling=handler) as one:
-        await (await one.connect(made)).call_tool("think")
 
 
 async def managed(do: Callable[[Any], Awaitable[Any]]) -> None:
