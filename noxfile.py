@@ -270,7 +270,7 @@ def bench(session: nox.Session) -> None:
 
 @nox.session(reuse_venv=False)
 def release(session: nox.Session) -> None:
-    """Build and check the release of pyproject.toml's version; `-- 0.1.0` insists on it.
+    """Build and check the release of pyproject.toml's version; `-- 0.2.0` insists on it.
 
     Builds sdist and wheel, checks both, installs the wheel alone and runs the demo with it. Prints
     the changelog section. Uploads nothing.

@@ -20,6 +20,9 @@ def program(page: str, name: str) -> Generator[Any]:
         name: Name of the program, such as `travel`.
     """
     folder = str(SNIPPETS / page)
+    # Other tests may have imported modules of these names.
+    names = [path.stem for path in (SNIPPETS / page).glob("*.py")]
+    others = {name: sys.modules.pop(name) for name in names if name in sys.modules}
     before = set(sys.modules)
     sys.path.insert(0, folder)
     try:
@@ -29,3 +32,4 @@ def program(page: str, name: str) -> Generator[Any]:
         for added in set(sys.modules) - before:
             if str(getattr(sys.modules[added], "__file__", "")).startswith(folder):
                 del sys.modules[added]
+        sys.modules.update(others)
