@@ -8,7 +8,9 @@ from __future__ import annotations
 
 import asyncio
 import os
+import signal
 import sys
+import threading
 from collections.abc import Awaitable, Callable
 from contextlib import redirect_stdout
 from dataclasses import dataclass, field, replace
@@ -31,6 +33,8 @@ from mcp_gen.core.errors import (
 from mcp_gen.core.redaction import command_secrets
 
 if TYPE_CHECKING:
+    from types import FrameType
+
     from mcp_gen.cli.console.progress import Screen
     from mcp_gen.client.session.session import ClientSession
     from mcp_gen.manager.config import ServerConfig
@@ -237,8 +241,14 @@ def ask_server(
     quiet: bool = False,
 ) -> T:
     """Connect, run `work` with the session, and return its result; exits on errors in one line."""
+
+    async def interruptible() -> T:
+        _end_at_second_interrupt(command)
+        return await _with_session(options, work, quiet=quiet)
+
+    handler = signal.getsignal(signal.SIGINT)
     try:
-        return asyncio.run(_with_session(options, work, quiet=quiet))
+        return asyncio.run(interruptible())
     except KeyboardInterrupt:
         fail(command, "interrupted", INTERRUPTED)
     except McpGenError as error:
@@ -249,6 +259,31 @@ def ask_server(
         if options.config.target is None:
             raise
         fail(command, f"{options.again} cannot be served: {type(error).__name__}: {error}", 3)
+    finally:
+        if threading.current_thread() is threading.main_thread():
+            signal.signal(signal.SIGINT, handler)
+
+
+def _end_at_second_interrupt(command: str) -> None:
+    """Let the second Ctrl-C end the process, whatever code of a server in it refuses to end.
+
+    The first one is handled as before: asyncio cancels the call.
+    """
+    if threading.current_thread() is not threading.main_thread():
+        return
+    cancel = signal.getsignal(signal.SIGINT)
+    seen = False
+
+    def interrupted(number: int, frame: FrameType | None) -> None:
+        nonlocal seen
+        if seen:
+            os.write(2, f"mcp-gen {command}: interrupted\n".encode())
+            os._exit(INTERRUPTED)
+        seen = True
+        if callable(cancel):
+            cancel(number, frame)
+
+    signal.signal(signal.SIGINT, interrupted)
 
 
 async def _with_session(

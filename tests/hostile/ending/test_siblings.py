@@ -37,6 +37,7 @@ def test_a_second_interrupt_ends_a_call_that_its_server_does_not_end() -> None:
         process.signal(signal.SIGINT)
         assert process.ended() == 130
         assert "Traceback" not in process.stderr
+        assert process.stderr.endswith("mcp-gen call: interrupted\n")
 
 
 @contextmanager
