@@ -38,6 +38,7 @@ def test_it_lists_tools_with_their_schemas(ask: Ask, way: Way) -> None:
             "b": {"type": "integer", "description": "The second number"},
         },
         "required": ["a", "b"],
+        "additionalProperties": False,
     }
 
 

@@ -104,6 +104,7 @@ async def test_the_official_client_lists_the_quickstart_tool(
         "type": "object",
         "properties": {"a": {"type": "integer"}, "b": {"type": "integer"}},
         "required": ["a", "b"],
+        "additionalProperties": False,
     }
 
 

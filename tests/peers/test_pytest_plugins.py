@@ -19,11 +19,14 @@ WITH_PYTEST_ASYNCIO = (
     .replace("@pytest.fixture\n", "@pytest_asyncio.fixture\n")
 )
 """The program of the guide, changed as the guide says."""
-SETTINGS = "[pytest]\nasyncio_mode = auto\nasyncio_default_fixture_loop_scope = function\n"
+SETTINGS = "[pytest]\n"
+"""A user's settings are not those of this project, whose folder may be above."""
+OF_PYTEST_ASYNCIO = "asyncio_mode = auto\nasyncio_default_fixture_loop_scope = function\n"
 
 
-def run(folder: Path, program: str, *plugins: str) -> str:
-    """Run the tests of a program in a folder, without the settings of this project."""
+def run(folder: Path, program: str, *plugins: str, settings: str = "") -> str:
+    """Run the tests of a program in a folder."""
+    (folder / "pytest.ini").write_text(SETTINGS + settings, "utf-8")
     shutil.copy(SNIPPETS / "weather.py", folder)
     (folder / "test_weather.py").write_text(program, "utf-8")
     ran = subprocess.run(
@@ -43,8 +46,8 @@ def test_the_tests_of_a_user_run_with_the_plugin_of_anyio(tmp_path: Path) -> Non
 
 
 def test_the_tests_of_a_user_run_with_pytest_asyncio(tmp_path: Path) -> None:
-    (tmp_path / "pytest.ini").write_text(SETTINGS, "utf-8")
-    assert "2 passed" in run(tmp_path, WITH_PYTEST_ASYNCIO, "-p", "no:anyio")
+    said = run(tmp_path, WITH_PYTEST_ASYNCIO, "-p", "no:anyio", settings=OF_PYTEST_ASYNCIO)
+    assert "2 passed" in said
 
 
 def test_without_its_plugin_a_test_of_a_user_does_not_pass(tmp_path: Path) -> None:
