@@ -2,6 +2,7 @@
 
 import json
 import shutil
+import tempfile
 from pathlib import Path
 from typing import Any
 from zipfile import ZipFile
@@ -20,7 +21,17 @@ COMPILED = str(Path(".nox/compiled").resolve())
 NEWEST_PYTHON = nox.project.python_versions(PYPROJECT)[-1]
 """Newest Python that the classifiers name."""
 
-NIGHTLY = ("verify", "tests_newest", "tests_full", "soak", "attack", "fuzz", "bench", "mutants")
+NIGHTLY = (
+    "verify",
+    "guides",
+    "tests_newest",
+    "tests_full",
+    "soak",
+    "attack",
+    "fuzz",
+    "bench",
+    "mutants",
+)
 """Sessions that take too long for each change."""
 
 
@@ -214,6 +225,26 @@ def wheel(session: nox.Session) -> None:
     Its modules are byte for byte those of the checkout, which all other sessions test: only what a
     wheel can break is tested here. `-- tests/server` tests more.
     """
+    _install_wheel(session)
+    # With nothing but the wheel and its dependencies.
+    session.run("mcp-gen", "demo")
+    session.install(*nox.project.dependency_groups(PYPROJECT, "test", "codegen"))
+    chosen = session.posargs or ("tests/test_public_api.py", "tests/wire/test_imports.py")
+    run_tests(session, *at_once(session), *chosen)
+
+
+@nox.session(reuse_venv=False)
+def guides(session: nox.Session) -> None:
+    """Run the programs and commands of the guides as printed, each in a process, with the wheel."""
+    _install_wheel(session)
+    session.install(*nox.project.dependency_groups(PYPROJECT, "test"))
+    # A reader's folder is not below this project, whose settings pytest would take.
+    env = {"TMPDIR": tempfile.gettempdir()}
+    run_tests(session, "--full", "tests/docs", *session.posargs, env=env)
+
+
+def _install_wheel(session: nox.Session) -> None:
+    """Build the wheel, install it, and go to a folder with tests and docs, but no package."""
     scratch = Path(session.create_tmp()).resolve()
     dist, elsewhere = scratch / "dist", scratch / "elsewhere"
     for folder in (dist, elsewhere):
@@ -226,13 +257,9 @@ def wheel(session: nox.Session) -> None:
     # The tests compare with the schemas, the generator's model of them, and what docs show.
     for name in ("tests", "examples", "schema", "codegen", "docs"):
         shutil.copytree(name, elsewhere / name)
-    shutil.copy("pyproject.toml", elsewhere)
+    for name in ("pyproject.toml", "README.md"):
+        shutil.copy(name, elsewhere)
     session.chdir(elsewhere)
-    # With nothing but the wheel and its dependencies.
-    session.run("mcp-gen", "demo")
-    session.install(*nox.project.dependency_groups(PYPROJECT, "test", "codegen"))
-    chosen = session.posargs or ("tests/test_public_api.py", "tests/wire/test_imports.py")
-    run_tests(session, *at_once(session), *chosen)
 
 
 def _compare_with_checkout(session: nox.Session, built: Path) -> None:
@@ -317,6 +344,6 @@ def _demo_alone(session: nox.Session, wheel: Path, folder: Path) -> None:
 
 @nox.session(venv_backend="none")
 def nightly(session: nox.Session) -> None:
-    """Run what takes long: the self-test, the newest Python, all tests, soak, fuzz, benchmarks."""
+    """Run what takes long: self-test, guides, newest Python, all tests, soak, fuzz, benchmarks."""
     for name in NIGHTLY:
         session.notify(name, posargs=())
