@@ -37,6 +37,7 @@ def _stand_in(hint: Any, made: dict[Any, Any]) -> Any:
         inner, *metadata = arguments
         return Annotated[(_stand_in(inner, made), *metadata)]
     if origin is Union or origin is UnionType:
+        # `|` joins two types; these are a tuple of any length.
         return Union[tuple(_stand_in(one, made) for one in arguments)]  # noqa: UP007
     if origin is not None:
         inside = tuple(one if one is ... else _stand_in(one, made) for one in arguments)

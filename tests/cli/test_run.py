@@ -422,7 +422,7 @@ def test_a_request_is_answered_with_why_the_code_cannot_be_served(
     # The old process may still answer: it ends when its requests have.
     while "result" in (answer := posted(reloaded.port)):
         assert time.monotonic() < deadline, reloaded.child.heard()
-        time.sleep(0.05)
+        time.sleep(0.05)  # between two requests of a bounded wait: no event says that it ended
     assert answer["id"] == 1
     assert answer["error"]["code"] == -32603
     assert said in answer["error"]["message"]

@@ -174,7 +174,7 @@ class Shell:
                     return
             assert self.started[-1].poll() is None, f"it ended: {words}"
             assert time.monotonic() < deadline, f"it does not listen: {words}"
-            time.sleep(0.05)
+            time.sleep(0.05)  # between two looks of a bounded wait: a port tells nobody
 
     def close(self) -> None:
         """End what goes on."""

@@ -248,7 +248,7 @@ def _tell_memory(folder: str) -> None:
     """Write the memory that is used into a file with the name of this process, now and then."""
     place = Path(folder, str(os.getpid()))
     while True:
-        time.sleep(TOLD_EVERY_S)
+        time.sleep(TOLD_EVERY_S)  # in a thread of its own, for as long as the process lives
         new = place.with_suffix(".new")
         new.write_text(str(live_kb()))
         new.replace(place)

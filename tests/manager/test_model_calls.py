@@ -258,7 +258,7 @@ async def test_calls_run_at_the_same_time_but_not_too_many() -> None:
         )
         async with asyncio.timeout(30):
             # The calls arrive in several turns of the loop.
-            while shop.running < 3:  # noqa: ASYNC110
+            while shop.running < 3:  # noqa: ASYNC110  # one turn each, bounded above
                 await asyncio.sleep(0)
         shop.goes_on.set()
         assert texts("anthropic", await running) == [str(n) for n in range(7)]

@@ -24,7 +24,7 @@ def face() -> str:
 
 @server.tool(ui="ui://clock/face")
 async def time_in(city: str) -> Time:
-    """What time it is in a city."""
+    """Return the time in a city."""
     return Time(12, len(city))
 
 

@@ -9,7 +9,7 @@ server = Server("shop", "1.0.0")
 
 def look_up(item: str) -> int:
     """Look a price up with a driver that blocks."""
-    time.sleep(0.3)
+    time.sleep(0.3)  # the mistake that --dev reports
     return len(item)
 
 

@@ -156,6 +156,7 @@ class ClientRequestSender(RequestSender):
                 await self.complete_url_elicitation(error)
                 continue
             except NotImplementedError as error:
+                # The encoder of wire types raises it for an object that JSON has nothing for.
                 raise _not_sent(method, params) or error from None
             if type(result) is self.on_task_created:
                 return await self._task_result(method, params, result, timeout_s)
@@ -338,5 +339,6 @@ def _not_sent(method: Method[Any, Any], params: Any) -> UsageError | None:
         try:
             mcp_wire.encode(getattr(params, name))
         except NotImplementedError as error:
+            # Raised as above: this is the part that cannot be encoded.
             return UsageError(f"{method.name}: {error}; write `{name}=str(...)`, or other JSON")
     return None

@@ -106,10 +106,11 @@ class State:
         """
         try:
             encoded = to_json(value)
-        except (TypeError, ValueError, NotImplementedError) as error:
-            raise UsageError(
-                f"state {name!r}: expected a value that JSON can carry: {error}"
-            ) from None
+        except Exception as error:
+            # Encoding calls methods of the value: they can raise anything.
+            from mcp_gen.values.unserializable import not_json
+
+            raise not_json(value, f"state {name!r}") or error from None
         check_finite(value, encoded, f"state {name!r}")
         now = self._clock()
         saved = await self._store.save(

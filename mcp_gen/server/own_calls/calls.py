@@ -104,8 +104,11 @@ async def _request(ctx: Context, constant: str, given: dict[str, Any], what: str
 def _encode(params: dict[str, Any], what: str) -> bytes:
     try:
         return to_json(params)
-    except (TypeError, ValueError, NotImplementedError) as error:
-        raise UsageError(f"{what}: expected arguments that JSON can carry: {error}") from None
+    except Exception as error:
+        # Encoding calls methods of the values: they can raise anything.
+        from mcp_gen.values.unserializable import not_json
+
+        raise not_json(params, what, "$.params") or error from None
 
 
 def _inner_context(ctx: Context, meta: dict[str, Any], params: bytes, what: str) -> Context:

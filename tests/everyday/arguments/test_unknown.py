@@ -162,7 +162,7 @@ def test_another_word_than_these_two_is_refused(name: str) -> None:
     with pytest.raises(UsageError, match='expected "refuse", "ignore" or None'):
         getattr(Server("odd"), name)(unknown_arguments="allow")(weather)
     with pytest.raises(UsageError, match="Server: unknown_arguments='allow'"):
-        Server("odd", unknown_arguments="allow")  # type: ignore[arg-type]
+        Server("odd", unknown_arguments="allow")  # type: ignore[arg-type]  # the mistake
 
 
 def test_the_option_and_an_input_schema_are_two_words() -> None:

@@ -17,11 +17,11 @@ class Counter:
         return step
 
 
-def without_types(a, b) -> int:  # type: ignore[no-untyped-def]
+def without_types(a, b) -> int:  # type: ignore[no-untyped-def]  # the mistake
     return 3
 
 
-def with_plain_context(ctx, a: int) -> int:  # type: ignore[no-untyped-def]
+def with_plain_context(ctx, a: int) -> int:  # type: ignore[no-untyped-def]  # the mistake
     return a
 
 

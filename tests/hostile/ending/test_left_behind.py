@@ -161,6 +161,7 @@ async def cancelled(peer: Peer, call: Awaitable[Any]) -> None:
 WAYS: dict[
     Callable[[Peer], Awaitable[None]], type[BaseException] | tuple[type[BaseException], ...]
 ] = {
+    # A client refuses it before it sends; the encoder of a server raises the other.
     cannot_be_encoded: (UsageError, NotImplementedError),
     cannot_be_encoded_with_progress: (UsageError, NotImplementedError),
     text_is_not_unicode: UnicodeEncodeError,

@@ -176,7 +176,22 @@ async def test_values_of_another_type_and_values_without_json_are_refused() -> N
         "another name for values of another type"
     )
     assert await failure(server, "refuses") == (
-        "state 'cart': expected a value that JSON can carry: JSON has nothing for object"
+        "state 'cart': JSON has nothing for object - at `$`"
+    )
+
+
+async def test_a_value_that_holds_itself_is_refused_with_its_path() -> None:
+    server = Server("shop", session_state=SessionState(key=one_for_all))
+
+    @server.tool
+    async def keep(ctx: Context) -> None:
+        cart: dict[str, Any] = {"items": []}
+        cart["items"].append(cart)
+        await ctx.state.set("cart", cart)
+
+    said = await failure(server, "keep")
+    assert said.startswith(
+        "state 'cart': it holds itself, or is nested too deeply - at `$.items[0]"
     )
 
 
