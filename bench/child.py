@@ -15,6 +15,8 @@ __all__ = ["Child", "ChildEnded", "environment"]
 ROOT = Path(__file__).parents[1]
 LIFE_S = 600.0
 """No program under test lives longer, whatever happens. A group of rows shares its programs."""
+REST_S = 1.0
+"""Longest wait for a program to rest after its last answer, before its CPU time is read."""
 
 # asyncio reads a pipe into a new buffer of 256 KB, which glibc maps afresh each time: that takes as
 # long as a call. With these settings it never does, on either side.
@@ -101,7 +103,25 @@ class Child:
         return int(pages) * os.sysconf("SC_PAGESIZE")
 
     def cpu_s(self) -> float:
-        """Return the CPU time of the child. Linux only."""
+        """Return the CPU time of the child, which has answered all it was asked. Linux only."""
+        # The kernel brings the clock of another process up to date when that process rests, or
+        # else each 4 ms: a short measurement that ends before is one of nothing.
+        until_s = time.monotonic() + REST_S
+        while not self._rests() and time.monotonic() < until_s:
+            time.sleep(0)
         # The clock of another process, as clock_getcpuclockid(3) makes it: getrusage would tell
         # only of children that have ended.
         return time.clock_gettime((~self._process.pid << 3) | 2)
+
+    def _rests(self) -> bool:
+        """Return True if no thread of the child runs."""
+        threads = Path(f"/proc/{self._process.pid}/task").iterdir()
+        return all(_state(thread / "stat") != "R" for thread in threads)
+
+
+def _state(path: Path) -> str:
+    """Return the state of a thread, the letter after its name in parentheses."""
+    try:
+        return path.read_text().rpartition(") ")[2][0]
+    except (FileNotFoundError, ProcessLookupError):
+        return "X"  # it has ended since
