@@ -99,6 +99,7 @@ FLOORS: Mapping[str, tuple[tuple[str, ...], ...]] = {
         ("connecting",),
         ("client",),
     ),
+    "mcp_gen.compat": (("requirements", "frame_check"), ("recording",), ("demo",)),
     "mcp_gen.cli": (("console",), ("commands",), ("reloaded",), ("app", "reloading")),
 }
 """The floors of each layer, from the ground up. A room imports rooms of lower floors alone."""

@@ -18,7 +18,7 @@ from pathlib import Path
 
 from msgspec.structs import replace
 
-from tests.requirements.manifest import HERE, Extension, Page, Pages, pages, rows
+from mcp_gen.compat.requirements.manifest import HERE, Extension, Page, Pages, pages, rows
 
 __all__ = ["count", "main", "sections"]
 

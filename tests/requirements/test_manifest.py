@@ -9,16 +9,16 @@ from pathlib import Path
 import pytest
 
 import mcp_wire
-from tests.requirements.count import count, sections
-from tests.requirements.manifest import (
+from mcp_gen.compat.requirements.manifest import (
     Place,
     Requirement,
     pages,
-    pending,
     requirements,
     rows,
     words_by_page,
 )
+from tests.requirements.count import count, sections
+from tests.requirements.pending import pending
 from tests.support.requirement import cells, named_in, requirement
 
 TESTS = Path(__file__).parents[1]

@@ -1,4 +1,4 @@
-"""Marks for requirements: `@requirement("tools:declared")`, an id of tests/requirements."""
+"""Marks for requirements: `@requirement("tools:declared")`, an id of a row."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from zlib import crc32
 import pytest
 
 import mcp_wire
-from tests.requirements.manifest import Requirement, requirements
+from mcp_gen.compat.requirements.manifest import Requirement, requirements
 from tests.support.peers.connect import Connect
 from tests.support.peers.reach import Reach
 
@@ -53,7 +53,9 @@ def requirement(*ids: str) -> Callable[[F], F]:
     for id in ids:
         row = requirements().get(id)
         if row is None:
-            raise LookupError(f"requirement {id!r}: no row of tests/requirements has this id")
+            raise LookupError(
+                f"requirement {id!r}: no row of mcp_gen/compat/requirements has this id"
+            )
         if not row.for_tests:
             raise LookupError(
                 f"requirement {id!r} binds no server and no client, or its row says it has no test"

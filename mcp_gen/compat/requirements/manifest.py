@@ -17,13 +17,12 @@ __all__ = [
     "Place",
     "Requirement",
     "pages",
-    "pending",
     "requirements",
+    "rows",
     "words_by_page",
 ]
 
 HERE = Path(__file__).parent
-DATA = {"pages.toml", "pending.toml"}
 SITE = "https://modelcontextprotocol.io/specification"
 
 
@@ -138,14 +137,10 @@ class _Area(Struct, frozen=True, forbid_unknown_fields=True):
     requirement: tuple[Requirement, ...]
 
 
-class _Pending(Struct, frozen=True, forbid_unknown_fields=True):
-    pending: tuple[str, ...]
-
-
 @cache
 def rows() -> tuple[Requirement, ...]:
     """Return every row of every area, as in the files."""
-    areas = sorted(path for path in HERE.glob("*.toml") if path.name not in DATA)
+    areas = sorted(path for path in HERE.glob("*.toml") if path.name != "pages.toml")
     read = [msgspec.toml.decode(path.read_bytes(), type=_Area) for path in areas]
     return tuple(row for area in read for row in area.requirement)
 
@@ -160,13 +155,6 @@ def requirements() -> dict[str, Requirement]:
 def pages() -> Pages:
     """Return the pages with their last counts."""
     return msgspec.toml.decode((HERE / "pages.toml").read_bytes(), type=Pages)
-
-
-@cache
-def pending() -> frozenset[str]:
-    """Return the requirements that still need tests."""
-    data = (HERE / "pending.toml").read_bytes()
-    return frozenset(msgspec.toml.decode(data, type=_Pending).pending)
 
 
 def words_by_page(of: Iterable[Requirement]) -> Counter[tuple[str, str]]:
