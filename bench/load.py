@@ -47,13 +47,6 @@ class Load:
         await asyncio.wait_for(self._done, LIMIT_S)
         return calls / (self._child.cpu_s() - started_s)
 
-    def close(self) -> None:
-        """Close the connections; an event loop that ends before may warn of them."""
-        self._done = None
-        for connection in self._connections:
-            if connection.transport:
-                connection.transport.close()
-
     async def _connect(self) -> None:
         loop = asyncio.get_running_loop()
         for request in self._requests:

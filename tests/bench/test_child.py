@@ -1,27 +1,47 @@
 """Measurement of a program under test."""
 
-import asyncio
+import subprocess
+import sys
 
 from bench.child import Child
-from bench.load import Load
-from bench.requests import PER_REQUEST, raw_post, request
-from bench.wire import named
 
-CALLS = 16
+SPINS_S = 0.05
+SPINNING = f"""
+import sys, time
+print("ready", flush=True)
+for line in sys.stdin:
+    print(line, end="", flush=True)
+    end_s = time.process_time() + {SPINS_S}
+    while time.process_time() < end_s:
+        pass
+"""
 
 
-def test_a_measurement_shorter_than_a_tick_of_the_clock_is_not_one_of_nothing() -> None:
-    asked = raw_post(named("tools/list", None), request(1, PER_REQUEST, "tools/list", {}))
-    with Child("http", "ours") as server:
-        port = int(server.read_line())
+class Spinning(Child):
+    """Program that echoes a line, and then works on."""
 
-        async def rates() -> list[float]:
-            load = Load(server, port, [asked] * CALLS)
-            try:
-                return [await load.rate(CALLS) for _ in range(200)]
-            finally:
-                load.close()
+    def __init__(self) -> None:
+        self._process = subprocess.Popen(
+            [sys.executable, "-c", SPINNING],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            bufsize=0,
+        )
+        assert self._process.stdin
+        assert self._process.stdout
+        self._stdin, self._stdout = self._process.stdin, self._process.stdout
 
-        # One of 25 measurements fell between two ticks: an error, or a rate of hundreds of
-        # thousands.
-        assert max(asyncio.run(rates())) < 100_000
+
+def test_all_the_work_is_measured_also_what_follows_the_answer() -> None:
+    child = Spinning()
+    try:
+        child.read_line()
+        started_s = child.cpu_s()
+        child.ask(b"work")
+        took_s = child.cpu_s() - started_s
+    finally:
+        child._stdin.close()
+        child._process.wait(5)
+        child._stdout.close()
+
+    assert took_s >= SPINS_S
