@@ -142,7 +142,9 @@ def test_the_runtime_names_no_revision_by_its_date() -> None:
 
 
 def test_the_runtime_compares_no_revisions() -> None:
-    assert findings("mcp_gen", source.compared_revisions) == []
+    found = findings("mcp_gen", source.compared_revisions)
+    # There they are data: what a peer said, and what a requirement holds for.
+    assert [one for one in found if not one.startswith("mcp_gen/compat/")] == []
 
 
 def test_the_runtime_spells_no_method_name() -> None:

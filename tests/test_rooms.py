@@ -99,7 +99,16 @@ FLOORS: Mapping[str, tuple[tuple[str, ...], ...]] = {
         ("connecting",),
         ("client",),
     ),
-    "mcp_gen.compat": (("requirements", "frame_check"), ("recording",), ("demo",)),
+    "mcp_gen.compat": (
+        ("requirements", "frame_check", "method_names", "json_values"),
+        ("recording", "transcript"),
+        ("report", "wire"),
+        ("reference",),
+        ("checks", "zoo"),
+        ("checks.servers", "checks.clients", "zoo.servers", "zoo.clients"),
+        ("doctor",),
+        ("demo",),
+    ),
     "mcp_gen.cli": (("console",), ("commands",), ("reloaded",), ("app", "reloading")),
 }
 """The floors of each layer, from the ground up. A room imports rooms of lower floors alone."""

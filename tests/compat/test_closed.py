@@ -21,6 +21,7 @@ from tests.support.frames import (
     with_handshake,
     without_batches,
 )
+from tests.support.requirement import requirement
 
 without_handshake = pytest.mark.parametrize(
     "revision", [one for one in mcp_wire.REVISIONS if not mcp_wire.profile(one).handshake]
@@ -117,6 +118,12 @@ async def conversation(revision: str) -> list[Frame]:
     return recorded.frames
 
 
+@requirement(
+    "base:frames:valid",
+    "base:frames:named",
+    "base:client:frames:valid",
+    "base:client:frames:named",
+)
 @every_revision
 async def test_a_conversation_of_our_client_and_our_server_is_right(revision: str) -> None:
     checker = FrameChecker(mcp_wire.profile(revision))

@@ -64,7 +64,8 @@ class Requirement(Struct, frozen=True, forbid_unknown_fields=True):
 
     `applies` names the party it binds. An author writes a server with this library, a host writes
     an application with its client: they do what no library can do. `unmet` is the reason why our
-    server or client does not meet the requirement, `untested` why no test could show it.
+    server or client does not meet the requirement, `untested` why no test could show it. `unseen`
+    is the reason why nobody can see from outside whether a peer meets it.
     """
 
     id: str
@@ -75,11 +76,17 @@ class Requirement(Struct, frozen=True, forbid_unknown_fields=True):
     transport: Literal["any", "stdio", "http"] = "any"
     unmet: str = ""
     untested: str = ""
+    unseen: str = ""
 
     @property
     def revisions(self) -> tuple[str, ...]:
         """Revisions of the requirement, oldest first."""
         return tuple(sorted({revision for place in self.at for revision in place.revisions}))
+
+    def link(self, revision: str) -> str:
+        """Return the link to the first place of the requirement at one of its revisions."""
+        place = next(one for one in self.at if revision in one.revisions)
+        return place.link(place.extension or revision)
 
     @property
     def binds_us(self) -> bool:

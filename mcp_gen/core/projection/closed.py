@@ -20,6 +20,7 @@ __all__ = ["ClosedViolation", "differences", "violations"]
 
 
 _ANY: Any = Any
+_NOT_A_KEY = "not a key"
 
 
 class ClosedViolation(NamedTuple):
@@ -35,6 +36,11 @@ class ClosedViolation(NamedTuple):
 
     def __str__(self) -> str:
         return f"{self.path}: {self.what}"
+
+    @property
+    def is_unnamed_key(self) -> bool:
+        """True for a key that the type does not name: the published schema allows it."""
+        return self.what.startswith(_NOT_A_KEY)
 
 
 def violations(
@@ -80,7 +86,7 @@ def differences(given: Any, again: Any, path: str) -> Iterator[ClosedViolation]:
     """
     if given.__class__ is dict and again.__class__ is dict:
         for key in given.keys() - again.keys():
-            yield ClosedViolation(f"{path}.{key}", "not a key")
+            yield ClosedViolation(f"{path}.{key}", _NOT_A_KEY)
         for key in again.keys() - given.keys():
             yield ClosedViolation(f"{path}.{key}", "missing")
         for key in given.keys() & again.keys():

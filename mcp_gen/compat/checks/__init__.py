@@ -1,0 +1,1 @@
+"""Checks of the requirements: rules that read transcripts, and probes that ask."""

@@ -1,0 +1,113 @@
+"""Checks: one per requirement that can be seen from outside, and what they find."""
+
+from __future__ import annotations
+
+import pkgutil
+from collections.abc import Awaitable, Callable
+from functools import cache
+from importlib import import_module
+from typing import TYPE_CHECKING, TypeAlias, TypeVar
+
+from msgspec import Struct
+
+from mcp_gen.compat.report.model import Side
+from mcp_gen.compat.requirements.manifest import Requirement, requirements
+
+if TYPE_CHECKING:
+    from mcp_gen.compat.checks.found import Found
+    from mcp_gen.compat.checks.trial import ServerTrial
+    from mcp_gen.compat.transcript import Transcript
+
+__all__ = ["Check", "checks", "probe", "rule"]
+
+Rule: TypeAlias = "Callable[[Transcript, Found], None]"
+Probe: TypeAlias = "Callable[[ServerTrial], Awaitable[None]]"
+R = TypeVar("R", bound=Rule)
+P = TypeVar("P", bound=Probe)
+
+ROOMS = ("mcp_gen.compat.checks.servers", "mcp_gen.compat.checks.clients")
+
+
+class Check(Struct, frozen=True):
+    """The check of one requirement: a rule or a probe.
+
+    Args:
+        requirement: The row of the requirement.
+        side: The side whose requirement it is.
+        rule: Reads a transcript.
+        probe: Asks the server.
+        unseen: Why a rule tested nothing if there was nothing to judge.
+        is_general: True for a rule of the form of frames, which leaves faults to other rules.
+    """
+
+    requirement: Requirement
+    side: Side
+    rule: Rule | None = None
+    probe: Probe | None = None
+    unseen: str = ""
+    is_general: bool = False
+
+    def applies(self, revision: str, transport: str) -> bool:
+        """Return True if the requirement holds at a revision and over a transport."""
+        row = self.requirement
+        return revision in row.revisions and row.transport in ("any", transport)
+
+
+_checks: dict[str, Check] = {}
+
+
+def rule(id: str, *, unseen: str, is_general: bool = False) -> Callable[[R], R]:
+    """Register a function that reads transcripts of a peer as the check of a requirement.
+
+    It is called with each transcript, also with those of conversations that others have led: it
+    calls `found.saw()` where there is something to judge, and `found.broken(...)` for each fault.
+
+    Args:
+        id: Id of the requirement.
+        unseen: Why the requirement was not tested if nothing was to be judged, such as
+            `no progress notification came`.
+        is_general: True for a rule that leaves a fault to the rule that knows more of it.
+    """
+
+    def register(function: R) -> R:
+        row = requirements()[id]
+        _register(Check(row, _side(id), rule=function, unseen=unseen, is_general=is_general))
+        return function
+
+    return register
+
+
+def probe(id: str) -> Callable[[P], P]:
+    """Register a function that asks a server as the check of a requirement.
+
+    It calls `trial.broken(...)` for each fault, and raises NotTested if it cannot find out.
+
+    Args:
+        id: Id of the requirement.
+    """
+
+    def register(function: P) -> P:
+        _register(Check(requirements()[id], _side(id), probe=function))
+        return function
+
+    return register
+
+
+def _side(id: str) -> Side:
+    return "client" if requirements()[id].applies == "client" else "server"
+
+
+def _register(check: Check) -> None:
+    id = check.requirement.id
+    if id in _checks:
+        raise ValueError(f"requirement {id!r} has two checks")
+    _checks[id] = check
+
+
+@cache
+def checks() -> dict[str, Check]:
+    """Return every check by the id of its requirement, in the order of the manifest."""
+    for room in ROOMS:
+        for module in pkgutil.iter_modules(import_module(room).__path__, f"{room}."):
+            import_module(module.name)
+    return {id: _checks[id] for id in requirements() if id in _checks}

@@ -1,0 +1,1 @@
+"""Checks of clients, by area of the requirements."""

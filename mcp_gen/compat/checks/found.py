@@ -1,0 +1,70 @@
+"""Findings of one check, and the places of faults."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import NamedTuple
+
+from mcp_gen.compat.report.model import Finding, evidence
+from mcp_gen.compat.transcript import WireEvent
+
+__all__ = ["FaultPlace", "Found", "NotTested"]
+
+MAX_FINDINGS = 20
+"""Maximum number of findings of one check at one revision."""
+
+
+class NotTested(Exception):
+    """Nothing can be found out here. The message says why, as `the server has no tools`."""
+
+
+class FaultPlace(NamedTuple):
+    """FaultPlace of a fault: an event, and a JSON path in it."""
+
+    event: WireEvent
+    where: str
+
+    def holds(self, event: WireEvent, where: str) -> bool:
+        """Return True if a fault at another place is this one, or a part of it."""
+        rest = where.removeprefix(self.where)
+        is_part = where.startswith(self.where) and rest[:1] in ("", ".", "[")
+        return event is self.event and (is_part or not self.where)
+
+
+class Found:
+    """Findings of one check at one revision.
+
+    Args:
+        told: Places of faults that are not told again.
+    """
+
+    def __init__(self, told: Iterable[FaultPlace] = ()) -> None:
+        self.findings: list[Finding] = []
+        self.places: list[FaultPlace] = []
+        """Where the findings are."""
+        self.has_seen = False
+        """True if there was something to judge."""
+        self._told = tuple(told)
+
+    def saw(self) -> None:
+        """Note that there was something to judge, so that no finding means passed."""
+        self.has_seen = True
+
+    def broken(self, expected: str, came: str, *events: WireEvent, where: str = "") -> None:
+        """Add a finding.
+
+        Args:
+            expected: What the rule demands here, in one sentence.
+            came: What came instead.
+            events: The events that show it, the faulty one last.
+            where: JSON path in the last of them; empty if there is none to name.
+        """
+        self.has_seen = True
+        if events and any(place.holds(events[-1], where) for place in self._told):
+            return
+        if events:
+            self.places.append(FaultPlace(events[-1], where))
+        if len(self.findings) < MAX_FINDINGS:
+            self.findings.append(
+                Finding(expected=expected, came=came, where=where, evidence=evidence(events))
+            )

@@ -1,0 +1,1 @@
+"""Checks of servers, by area of the requirements."""

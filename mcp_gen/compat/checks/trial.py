@@ -1,0 +1,170 @@
+"""Trial of a server: its connections at one revision, and what one check may do with them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from contextlib import AsyncExitStack
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+from msgspec import Struct
+
+from mcp_gen.compat.checks.found import Found, NotTested
+from mcp_gen.compat.json_values import member
+from mcp_gen.compat.reference.client import TIMEOUT_S, Answers, ReferenceClient
+from mcp_wire import profile as profile_of
+
+if TYPE_CHECKING:
+    from mcp_gen.compat.reference.client import ServerReply
+    from mcp_gen.compat.transcript import Transcript, Transport, WireEvent
+    from mcp_gen.compat.wire.wire import Wire
+
+__all__ = ["Opens", "ServerTrial", "ToolCall", "TriedServer", "shown"]
+
+Opens: TypeAlias = "Callable[[str], Wire]"
+"""Makes a wire to the server for a revision, with an empty transcript; does not open it."""
+
+
+class ToolCall(Struct, frozen=True):
+    """A call of a tool that the user has named: what else may be called is not known.
+
+    Args:
+        name: The name of the tool.
+        arguments: Its arguments.
+    """
+
+    name: str
+    arguments: dict[str, Any]
+
+
+class TriedServer:
+    """One server at one revision, whose checks share a connection.
+
+    Args:
+        opens: Makes the wires.
+        revision: The revision.
+        transport: What carries the messages.
+        calls: The tool calls that are allowed.
+        timeout_s: Longest wait for an answer, in seconds.
+    """
+
+    def __init__(
+        self,
+        opens: Opens,
+        revision: str,
+        transport: Transport,
+        *,
+        calls: tuple[ToolCall, ...] = (),
+        timeout_s: float = TIMEOUT_S,
+    ) -> None:
+        self.profile = profile_of(revision)
+        self.transport: Transport = transport
+        self.calls = calls
+        self.timeout_s = timeout_s
+        self.transcripts: list[Transcript] = []
+        self._opens = opens
+        self._main: ReferenceClient | None = None
+
+    def client(
+        self,
+        *,
+        revision: str | None = None,
+        capabilities: dict[str, Any] | None = None,
+        answers: Answers | None = None,
+    ) -> ReferenceClient:
+        """Return a client of a new connection, which is not opened yet."""
+        # What is asked at another revision is not judged as this one's.
+        spoken = revision or self.profile.revision
+        wire = self._opens(spoken)
+        if spoken == self.profile.revision:
+            self.transcripts.append(wire.transcript)
+        return ReferenceClient(
+            wire, spoken, capabilities=capabilities, answers=answers, timeout_s=self.timeout_s
+        )
+
+    async def main(self) -> ReferenceClient:
+        """Return the client that all checks share; opened again if its connection has ended.
+
+        Raises:
+            TransportError: the connection cannot be opened.
+        """
+        main = self._main
+        if main is None or any(event.kind == "closed" for event in main.transcript.events):
+            if main is not None:
+                await main.aclose()
+            self._main = main = self.client()
+            await main.open()
+        return main
+
+    async def aclose(self) -> None:
+        """Close the connection that the checks share."""
+        if self._main is not None:
+            await self._main.aclose()
+
+
+class ServerTrial(Found):
+    """One check of a server at one revision: what it may do, and its findings.
+
+    Args:
+        server: The server at one revision.
+    """
+
+    def __init__(self, server: TriedServer) -> None:
+        super().__init__()
+        self._server = server
+        self._open = AsyncExitStack()
+        self.profile = server.profile
+        self.revision = server.profile.revision
+        self.transport = server.transport
+        self.calls = server.calls
+        self.timeout_s = server.timeout_s
+
+    async def main(self) -> ReferenceClient:
+        """Return the client that all checks share: leave its connection as it was."""
+        return await self._server.main()
+
+    def unopened(self, **named: Any) -> ReferenceClient:
+        """Return a client of a new connection that is closed after the check; see `TriedServer`."""
+        client = self._server.client(**named)
+        self._open.push_async_callback(client.aclose)
+        return client
+
+    async def fresh(self, **named: Any) -> ReferenceClient:
+        """Return a client of a new connection, opened, that is closed after the check."""
+        client = self.unopened(**named)
+        await client.open()
+        return client
+
+    def answered(self, reply: ServerReply) -> ServerReply:
+        """Return a reply that has an answer.
+
+        Raises:
+            NotTested: it has none: that is the finding of another check.
+        """
+        if not reply.frame:
+            raise NotTested("the server did not answer")
+        return reply
+
+    async def having(self, capability: str) -> ReferenceClient:
+        """Return the shared client if the server has declared a capability.
+
+        Args:
+            capability: Path of the capability, such as `resources.subscribe`.
+
+        Raises:
+            NotTested: it has not.
+        """
+        client = await self.main()
+        found = member(client.server_capabilities, *capability.split("."))
+        if found is None or found is False:
+            raise NotTested(f"the server does not declare `{capability}`")
+        return client
+
+    async def end(self) -> None:
+        """Close what the check has opened."""
+        await self._open.aclose()
+
+
+def shown(event: WireEvent) -> str:
+    """Return the text of an event for a sentence, at most 200 characters."""
+    text = event.data.decode("utf-8", "backslashreplace")
+    return text if len(text) <= 200 else f"{text[:199]}…"

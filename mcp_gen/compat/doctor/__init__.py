@@ -1,0 +1,1 @@
+"""The examination of a peer: connects, asks, checks, and reports."""

@@ -1,0 +1,150 @@
+"""Examination of a server: every check at every revision, over one transport."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Sequence
+from importlib.metadata import version
+from time import monotonic
+from typing import TYPE_CHECKING, Any
+
+import mcp_wire
+from mcp_gen.compat.checks.check import Check
+from mcp_gen.compat.checks.found import FaultPlace, Found, NotTested
+from mcp_gen.compat.checks.judging import applicable, judge, outcome_of
+from mcp_gen.compat.checks.trial import ServerTrial, TriedServer
+from mcp_gen.compat.doctor.exercises import EXERCISES
+from mcp_gen.compat.json_values import is_object
+from mcp_gen.compat.report.model import Offer, Opening, Outcome, Report
+from mcp_gen.core.errors import McpGenError
+
+if TYPE_CHECKING:
+    from mcp_gen.compat.checks.trial import Opens, ToolCall
+    from mcp_gen.compat.transcript import Transport
+
+__all__ = ["examine_server"]
+
+
+async def examine_server(
+    opens: Opens,
+    *,
+    target: str,
+    transport: Transport,
+    revisions: Sequence[str] = mcp_wire.REVISIONS,
+    calls: tuple[ToolCall, ...] = (),
+    timeout_s: float = 5.0,
+    on_outcome: Callable[[Outcome], None] | None = None,
+) -> Report:
+    """Examine a server, and return the report.
+
+    Args:
+        opens: Makes the wires.
+        target: The name of the server in the report.
+        transport: What carries the messages.
+        revisions: The revisions to examine it at.
+        calls: The tool calls that are allowed.
+        timeout_s: Longest wait for an answer, in seconds.
+        on_outcome: Called with each outcome as soon as it is known.
+    """
+    began_s = monotonic()
+    tried = [
+        TriedServer(opens, one, transport, calls=calls, timeout_s=timeout_s) for one in revisions
+    ]
+    ended = await asyncio.gather(*(_Examination(one, on_outcome).run() for one in tried))
+    return Report(
+        target=target,
+        side="server",
+        transport=transport,
+        version=version("mcp-gen"),
+        took_s=monotonic() - began_s,
+        name=next((one.name for one in ended if one.name), ""),
+        openings=tuple(one.opening for one in ended),
+        listings=tuple(one.listing for one in ended if one.listing),
+        outcomes=tuple(outcome for one in ended for outcome in one.outcomes),
+    )
+
+
+class _Examination:
+    """The examination at one revision."""
+
+    def __init__(self, server: TriedServer, on_outcome: Callable[[Outcome], None] | None) -> None:
+        self._server = server
+        self._on_outcome = on_outcome
+        self._revision = server.profile.revision
+        self._checks = applicable("server", self._revision, server.transport)
+        self._told: list[FaultPlace] = []
+        self.name = ""
+        self.opening = Opening(asked=self._revision, answer="")
+        self.listing: Offer | None = None
+        self.outcomes: list[Outcome] = []
+
+    async def run(self) -> _Examination:
+        try:
+            if await self._open():
+                for exercise in EXERCISES:
+                    await exercise(self._server)
+                for check in self._checks:
+                    if check.probe is not None:
+                        await self._probe(check)
+                self._judge()
+        finally:
+            await self._server.aclose()
+        return self
+
+    async def _open(self) -> bool:
+        """Open the connection; return False if the server does not speak the revision."""
+        try:
+            client = await self._server.main()
+        except McpGenError as error:
+            return self._refuse(str(error))
+        reply = client.opening
+        assert reply is not None
+        if reply.error is not None:
+            return self._refuse(f"refused: {reply.error.get('message')}")
+        if reply.result is None:
+            return self._refuse("no answer" if reply.timed_out else "the connection ended")
+        agreed = client.agreed
+        if agreed != self._revision:
+            return self._refuse(f"offered {agreed}", agreed)
+        info: Any = reply.result.get("serverInfo")
+        if is_object(info):
+            self.name = f"{info.get('name')} {info.get('version')}"
+        self.opening = Opening(asked=self._revision, answer="agreed", agreed=agreed)
+        self.listing = Offer(
+            revision=self._revision, capabilities=tuple(sorted(client.server_capabilities))
+        )
+        return True
+
+    def _refuse(self, answer: str, agreed: str | None = None) -> bool:
+        self.opening = Opening(asked=self._revision, answer=answer, agreed=agreed)
+        for check in self._checks:
+            found = Found()
+            self._add(check, found, f"the server does not speak {self._revision}: {answer}")
+        return False
+
+    async def _probe(self, check: Check) -> None:
+        trial = ServerTrial(self._server)
+        why = ""
+        assert check.probe is not None
+        try:
+            await check.probe(trial)
+            trial.saw()
+        except NotTested as error:
+            why = str(error)
+        except McpGenError as error:
+            why = f"the connection failed: {error}"
+        finally:
+            await trial.end()
+        self._add(check, trial, why)
+
+    def _judge(self) -> None:
+        rules = [check for check in self._checks if check.rule is not None]
+        for check, found in judge(rules, self._server.transcripts, self._told):
+            self._add(check, found, "" if found.has_seen else check.unseen)
+
+    def _add(self, check: Check, found: Found, why: str) -> None:
+        self._told += found.places
+        outcome = outcome_of(check, found, self._revision, why)
+        self.outcomes.append(outcome)
+        if self._on_outcome:
+            self._on_outcome(outcome)

@@ -1,0 +1,44 @@
+"""JSON values of peers, which may be of any shape: reading without an error."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, TypeAlias, TypeGuard
+
+__all__ = ["Json", "entries", "is_array", "is_object", "member", "objects"]
+
+Json: TypeAlias = dict[str, Any]
+
+
+def is_object(value: Any) -> TypeGuard[Json]:
+    """Return True for a JSON object."""
+    return isinstance(value, dict)
+
+
+def is_array(value: Any) -> TypeGuard[list[Any]]:
+    """Return True for a JSON array."""
+    return isinstance(value, list)
+
+
+def member(value: Any, *path: str) -> Any:
+    """Return a member of a member of an object; None if there is none.
+
+    Args:
+        value: The object, or anything else.
+        path: The names of the members, from the outside in.
+    """
+    for name in path:
+        value = value.get(name) if is_object(value) else None
+    return value
+
+
+def objects(value: Any) -> list[Json]:
+    """Return the objects of an array; none of what is no array."""
+    return [one for one in value if is_object(one)] if is_array(value) else []
+
+
+def entries(message: Any) -> Iterator[Json]:
+    """Yield the objects of a message: the message itself, or the entries of a batch."""
+    for entry in message if is_array(message) else [message]:
+        if is_object(entry):
+            yield entry

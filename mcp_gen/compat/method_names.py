@@ -1,0 +1,71 @@
+"""Python names of the protocol's methods, such as `list_tools`, and the rows they stand for."""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import TYPE_CHECKING, Any
+
+from mcp_wire.hook_machinery import HookPoint, HookSet
+from mcp_wire.hooks import ClientHooks, ServerHooks
+
+if TYPE_CHECKING:
+    from mcp_wire.method import Method
+    from mcp_wire.profile import Profile
+
+__all__ = ["NoSuchMethod", "method_of", "python_name"]
+
+
+class NoSuchMethod(LookupError):
+    """A revision does not have a method."""
+
+
+def method_of(profile: Profile, name: str) -> Method[Any, Any]:
+    """Return the row of a method at a revision.
+
+    Args:
+        profile: The revision.
+        name: The Python name of the method: that of its hooks, such as `list_tools`; of a
+            notification without `on_`, such as `progress`.
+
+    Raises:
+        NoSuchMethod: the revision does not have it.
+        KeyError: no revision has it.
+    """
+    found = profile.methods.get(_wire_names()[name])
+    if found is None:
+        raise NoSuchMethod(f"{profile.revision} has no {name}")
+    return found
+
+
+def python_name(wire_name: str) -> str | None:
+    """Return the Python name of a method, or None if no revision has it."""
+    return _python_names().get(wire_name)
+
+
+@cache
+def _wire_names() -> dict[str, str]:
+    return {name: wire for wire, name in _python_names().items()}
+
+
+@cache
+def _python_names() -> dict[str, str]:
+    return {
+        wire: name
+        for hooks in (ServerHooks(_nothing), ClientHooks(_nothing))
+        for name, wire in _named(hooks)
+    }
+
+
+def _named(hooks: HookSet) -> list[tuple[str, str]]:
+    notices = {id(point): wire for wire, point in hooks.notices.items()}
+    return [
+        (name, point.method)
+        if isinstance(point, HookPoint)
+        else (name.removesuffix("_notice"), notices[id(point)])
+        for name, point in vars(hooks).items()
+        if isinstance(point, HookPoint) or id(point) in notices
+    ]
+
+
+def _nothing() -> None:
+    """Stand in for what rebuilds the routes of a session when its hooks change."""

@@ -1,0 +1,1 @@
+"""Strict peers: a client and a server that speak exactly one revision."""

@@ -1,0 +1,446 @@
+"""Reference client: speaks exactly one revision, sends what it is told, keeps all that comes."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+from msgspec import UNSET, Struct
+
+from mcp_gen.compat.json_values import Json, entries, is_object, member, objects
+from mcp_gen.compat.method_names import method_of, python_name
+from mcp_gen.compat.reference.shaping import shaped, wire_type
+from mcp_wire import profile as profile_of
+
+if TYPE_CHECKING:
+    from mcp_gen.compat.transcript import WireEvent
+    from mcp_gen.compat.wire.wire import Wire
+    from mcp_wire.method import Method
+
+__all__ = ["Answers", "ReferenceClient", "ServerReply"]
+
+TIMEOUT_S = 5.0
+SETTLE_S = 0.05
+"""Seconds in which what should not come would have come, once a later request is answered."""
+MAX_PAGES = 50
+"""Maximum number of pages of a list that are asked for."""
+
+
+class ServerReply(Struct, frozen=True, kw_only=True):
+    """Outcome of a request.
+
+    Args:
+        asked: The request.
+        event: The message with the answer; None if none came in time.
+        frame: The answer itself.
+        closing: The end of the connection or of the HTTP response, where that came first.
+        waited_s: Seconds that it was waited for.
+    """
+
+    asked: WireEvent
+    event: WireEvent | None = None
+    frame: Json = {}
+    closing: WireEvent | None = None
+    waited_s: float = 0.0
+
+    @property
+    def result(self) -> Json | None:
+        """The result; None if there is none."""
+        found = self.frame.get("result")
+        return found if is_object(found) else None
+
+    @property
+    def error(self) -> Json | None:
+        """The error; None if there is none."""
+        found = self.frame.get("error")
+        return found if is_object(found) else None
+
+    @property
+    def code(self) -> int | None:
+        """The code of the error; None if there is none."""
+        return (self.error or {}).get("code")
+
+    @property
+    def timed_out(self) -> bool:
+        """True if neither an answer came in time, nor the end of the connection."""
+        return self.event is None and self.closing is None
+
+    @property
+    def events(self) -> tuple[WireEvent, ...]:
+        """The request and what came of it, as evidence."""
+        return tuple(one for one in (self.asked, self.event, self.closing) if one)
+
+
+class Answers:
+    """Answers to questions of a server, one method per question, by its Python name.
+
+    They are those of a user who says yes. A question without a method here is answered with the
+    error for unknown methods.
+    """
+
+    def ping(self, params: Json) -> Json:
+        """Return what a ping is answered with."""
+        return {}
+
+    def list_roots(self, params: Json) -> Json:
+        """Return one root."""
+        return {"roots": [{"uri": "file:///tmp", "name": "tmp"}]}
+
+    def create_message(self, params: Json) -> Json:
+        """Return a text of the model."""
+        text = {"type": "text", "text": "an answer"}
+        return {"role": "assistant", "content": text, "model": "reference", "stopReason": "endTurn"}
+
+    def elicit(self, params: Json) -> Json:
+        """Return the form, filled in."""
+        return {"action": "accept", "content": _filled_in(params)}
+
+
+class ReferenceClient:
+    """Client of exactly one revision, on one connection.
+
+    Everything that comes is in the transcript of the wire. Questions of the server are answered.
+
+    Args:
+        wire: The client's end of the connection.
+        revision: The revision that it asks for and speaks.
+        capabilities: What it declares; None: all that the revision has.
+        answers: Answers questions of the server; None: an `Answers`.
+        timeout_s: Longest wait for an answer, in seconds.
+    """
+
+    def __init__(
+        self,
+        wire: Wire,
+        revision: str,
+        *,
+        capabilities: Json | None = None,
+        answers: Answers | None = None,
+        timeout_s: float = TIMEOUT_S,
+    ) -> None:
+        self.wire = wire
+        self.profile = profile_of(revision)
+        self.transcript = wire.transcript
+        self.capabilities = self.all_capabilities() if capabilities is None else capabilities
+        self.answers = Answers() if answers is None else answers
+        self.timeout_s = timeout_s
+        self.opening: ServerReply | None = None
+        """The answer to the handshake or to discovery."""
+        self.session_id: str | None = None
+        self._last_id = 0
+        self._tasks: set[asyncio.Task[None]] = set()
+        self.transcript.listen(self._heard)
+
+    # --- opening and closing ---
+
+    async def open(self) -> ServerReply:
+        """Open the connection with a handshake, or with discovery where there is none.
+
+        Raises:
+            TransportError: the connection cannot be opened.
+        """
+        await self.wire.open()
+        handshake = self.profile.handshake
+        if handshake is None:
+            assert self.profile.discover is not None
+            self.opening = await self.ask(self.profile.discover)
+            return self.opening
+        self.opening = await self.ask(handshake, self.handshake_params())
+        if self.opening.result is not None and self.profile.initialized is not None:
+            await self.tell(self.profile.initialized)
+        return self.opening
+
+    async def aclose(self) -> None:
+        """Close the connection."""
+        running = list(self._tasks)
+        for task in running:
+            task.cancel()
+        await asyncio.gather(*running, return_exceptions=True)
+        await self.wire.aclose()
+
+    @property
+    def server_capabilities(self) -> Json:
+        """Capabilities that the server has declared; empty if it has not answered."""
+        found = member(self.opening and self.opening.result, "capabilities")
+        return found if is_object(found) else {}
+
+    @property
+    def agreed(self) -> str | None:
+        """Revision that the handshake ended with; without a handshake, that of the client."""
+        if self.profile.handshake is None:
+            return self.profile.revision
+        found = member(self.opening and self.opening.result, "protocolVersion")
+        return found if isinstance(found, str) else None
+
+    def all_capabilities(self) -> Json:
+        """Return every capability that the revision has for clients without extensions."""
+        every: Json = {"roots": {"listChanged": True}, "sampling": {}, "elicitation": {}}
+        return shaped_part(self.profile.revision, "ClientCapabilities", every)
+
+    def handshake_params(self) -> Json:
+        """Return the params of the handshake."""
+        return {
+            "protocolVersion": self.profile.revision,
+            "capabilities": self.capabilities,
+            "clientInfo": self.info(),
+        }
+
+    def info(self) -> Json:
+        """Return name and version of the client."""
+        return {"name": "mcp-gen reference client", "version": "1.0.0"}
+
+    # --- sending ---
+
+    async def ask(
+        self,
+        method: str | Method[Any, Any],
+        params: Json | None = None,
+        *,
+        meta: Json | None = None,
+        id: Any = UNSET,
+        within_s: float | None = None,
+    ) -> ServerReply:
+        """Send a request and wait for its answer.
+
+        Args:
+            method: The method, or its Python name, such as `list_tools`.
+            params: The params, without `_meta`.
+            meta: More members of `_meta`.
+            id: The id; the next number without one.
+            within_s: Longest wait, in seconds; None: the `timeout_s` of the client.
+
+        Raises:
+            NoSuchMethod: the revision does not have the method.
+        """
+        frame = self.request_frame(self.wire_name(method), params, meta=meta, id=id)
+        return await self.ask_frame(frame, within_s=within_s)
+
+    async def ask_frame(
+        self,
+        frame: Json,
+        *,
+        within_s: float | None = None,
+        headers: Mapping[str, str] | None = None,
+    ) -> ServerReply:
+        """Send a request as it is, and wait for its answer; see `ask`.
+
+        Args:
+            frame: The request.
+            within_s: Longest wait, in seconds; None: the `timeout_s` of the client.
+            headers: HTTP headers; None: those that belong to the request.
+        """
+        asked = await self.send(frame, headers=headers)
+        return await self.reply_to(asked, within_s=within_s)
+
+    async def reply_to(self, asked: WireEvent, *, within_s: float | None = None) -> ServerReply:
+        """Wait for the answer to a request that was sent."""
+        id = member(asked.message, "id")
+
+        def ends(event: WireEvent) -> bool:
+            if event.sender != "server":
+                return False
+            if event.kind == "closed" or (
+                event.kind == "ended" and event.exchange == asked.exchange
+            ):
+                return True
+            return answer_in(event, id) is not None
+
+        wait_s = self.timeout_s if within_s is None else within_s
+        event = await self.transcript.first(ends, wait_s, start=asked.number)
+        if event is None:
+            return ServerReply(asked=asked, waited_s=wait_s)
+        waited_s = event.at_s - asked.at_s
+        if event.kind != "message":
+            return ServerReply(asked=asked, closing=event, waited_s=waited_s)
+        frame = answer_in(event, id)
+        return ServerReply(asked=asked, event=event, frame=frame or {}, waited_s=waited_s)
+
+    async def tell(
+        self,
+        method: str | Method[Any, Any],
+        params: Json | None = None,
+        *,
+        meta: Json | None = None,
+    ) -> WireEvent:
+        """Send a notification.
+
+        Args:
+            method: The method, or its Python name, such as `progress`.
+            params: The params, without `_meta`.
+            meta: The members of `_meta`.
+
+        Raises:
+            NoSuchMethod: the revision does not have the notification.
+        """
+        return await self.send(self.notification_frame(self.wire_name(method), params, meta=meta))
+
+    async def send(
+        self, message: Json | list[Any] | bytes, *, headers: Mapping[str, str] | None = None
+    ) -> WireEvent:
+        """Send anything in the place of a message; return what the transcript has of it.
+
+        Args:
+            message: A JSON value, or bytes.
+            headers: HTTP headers; None: those that belong to the message.
+        """
+        data = message if isinstance(message, bytes) else msgspec.json.encode(message)
+        start = len(self.transcript.events)
+        await self.wire.send(data, self.headers(message) if headers is None else headers)
+        for event in self.transcript.events[start:]:
+            if event.sender == "client" and event.kind == "message" and event.data == data:
+                return event
+        raise AssertionError("a wire writes down what it sends")
+
+    async def list_all(self, name: str) -> list[Json]:
+        """Return the items of all pages of a list; none if it cannot be listed.
+
+        Args:
+            name: The Python name of the method, such as `list_tools`.
+        """
+        items: list[Json] = []
+        params: Json = {}
+        for _ in range(MAX_PAGES):
+            result = (await self.ask(name, params)).result or {}
+            for found in result.values():
+                items += objects(found)
+            cursor = result.get("nextCursor")
+            if not isinstance(cursor, str):
+                break
+            params = {"cursor": cursor}
+        return items
+
+    async def settle(self) -> None:
+        """Wait until what the server had to send because of earlier messages has come.
+
+        A later request is asked and answered, and a moment passes.
+        """
+        harmless = self.profile.ping or self.profile.discover
+        assert harmless is not None
+        await self.ask(harmless)
+        await asyncio.sleep(SETTLE_S)
+
+    # --- frames ---
+
+    def wire_name(self, method: str | Method[Any, Any]) -> str:
+        """Return the name of a method on the wire.
+
+        Raises:
+            NoSuchMethod: the revision does not have it.
+        """
+        return (method_of(self.profile, method) if isinstance(method, str) else method).name
+
+    def next_id(self) -> int:
+        """Return an id that was not used before."""
+        self._last_id += 1
+        return self._last_id
+
+    def request_frame(
+        self, method: str, params: Json | None = None, *, meta: Json | None = None, id: Any = UNSET
+    ) -> Json:
+        """Return a request; see `ask`."""
+        frame: Json = {"jsonrpc": "2.0", "id": self.next_id() if id is UNSET else id}
+        frame["method"] = method
+        made = self.params(params, {**self.request_meta(), **(meta or {})})
+        return {**frame, "params": made} if made else frame
+
+    def notification_frame(
+        self, method: str, params: Json | None = None, *, meta: Json | None = None
+    ) -> Json:
+        """Return a notification."""
+        frame: Json = {"jsonrpc": "2.0", "method": method}
+        made = self.params(params, meta or {})
+        return {**frame, "params": made} if made else frame
+
+    def params(self, params: Json | None, meta: Json) -> Json:
+        """Return params with `_meta`, if there is any."""
+        return {**(params or {}), **({"_meta": meta} if meta else {})}
+
+    def request_meta(self) -> Json:
+        """Return the members of `_meta` that every request has."""
+        profile = self.profile
+        said = {
+            profile.protocol_version_key: profile.revision,
+            profile.client_capabilities_key: self.capabilities,
+            profile.client_info_key: self.info(),
+        }
+        return {key: value for key, value in said.items() if key is not None}
+
+    def headers(self, message: Json | list[Any] | bytes) -> dict[str, str]:
+        """Return the HTTP headers that belong to a message, beside those of HTTP itself."""
+        profile = self.profile
+        named: dict[str, str] = {}
+        if profile.session_header and self.session_id:
+            named[profile.session_header] = self.session_id
+        method, params = member(message, "method"), member(message, "params")
+        is_opening = profile.handshake is not None and method == profile.handshake.name
+        if profile.version_header and not is_opening:
+            named[profile.version_header] = profile.revision
+        if profile.method_header and isinstance(method, str):
+            named[profile.method_header] = method
+            about = profile.name_params.get(method)
+            if profile.name_header and about and member(params, about) is not None:
+                named[profile.name_header] = str(member(params, about))
+        return named
+
+    # --- hearing ---
+
+    def _heard(self, event: WireEvent) -> None:
+        if event.sender != "server":
+            return
+        if event.kind == "response" and self.profile.session_header and self.session_id is None:
+            self.session_id = event.headers.get(self.profile.session_header.lower())
+        if event.kind != "message":
+            return
+        for entry in entries(event.message):
+            if "method" in entry and "id" in entry:
+                task = asyncio.get_running_loop().create_task(self._answer(entry))
+                self._tasks.add(task)
+                task.add_done_callback(self._tasks.discard)
+
+    async def _answer(self, asked: Json) -> None:
+        await self.send(self.answer_frame(asked))
+
+    def answer_frame(self, asked: Json) -> Json:
+        """Return the answer to a question of the server."""
+        make = getattr(self.answers, python_name(str(asked["method"])) or "", None)
+        params = asked.get("params")
+        frame: Json = {"jsonrpc": "2.0", "id": asked["id"]}
+        if make is None:
+            said = {"code": self.profile.errors.method_not_found, "message": "Method not found"}
+            return {**frame, "error": said}
+        return {**frame, "result": make(params if is_object(params) else {})}
+
+
+def shaped_part(revision: str, name: str, value: Json) -> Json:
+    """Return a JSON object with the members that a type of a revision has."""
+    made: Json = shaped(wire_type(profile_of(revision), name), value)
+    return made
+
+
+def answer_in(event: WireEvent, id: Any) -> Json | None:
+    """Return the answer to a request id in a message; None if it is not in it."""
+    if event.kind != "message":
+        return None
+    for entry in entries(event.message):
+        if "method" not in entry and "id" in entry:
+            found = entry["id"]
+            if type(found) is type(id) and found == id:
+                return entry
+    return None
+
+
+_EXAMPLES: dict[Any, Any] = {"string": "text", "integer": 1, "number": 1.5, "boolean": True}
+
+
+def _filled_in(params: Json) -> Json:
+    """Return content for the form of a question."""
+    properties = member(params, "requestedSchema", "properties")
+    content: Json = {}
+    for name, field in properties.items() if is_object(properties) else ():
+        choices = member(field, "enum") or [
+            one.get("const") for one in objects(member(field, "oneOf"))
+        ]
+        content[name] = choices[0] if choices else _EXAMPLES.get(member(field, "type"), "text")
+    return content

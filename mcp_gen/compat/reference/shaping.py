@@ -1,0 +1,36 @@
+"""Values in the exact form of one revision, made from those with the members of all."""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+from mcp_wire import encode
+from mcp_wire.base import decode_strictly
+from mcp_wire.lenient_decoding import without_extra
+
+if TYPE_CHECKING:
+    from mcp_wire.profile import Profile
+
+__all__ = ["shaped", "wire_type"]
+
+
+def wire_type(profile: Profile, name: str) -> Any:
+    """Return a wire type of a revision by its name; None if the revision lacks it."""
+    return getattr(import_module(f"{profile.module}.types"), name, None)
+
+
+def shaped(kind: Any, value: Any) -> Any:
+    """Return a JSON value with the members that a wire type has, and no other.
+
+    Args:
+        kind: The wire type.
+        value: A JSON value with at least the required members.
+
+    Raises:
+        msgspec.ValidationError: the value is none of that type.
+    """
+    named = without_extra(kind, msgspec.json.encode(value))
+    return msgspec.json.decode(encode(decode_strictly(kind, named)))

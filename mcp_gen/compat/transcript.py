@@ -1,0 +1,162 @@
+"""Transcript of one connection: all that came and went, in order, with times."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Callable, Iterator, Mapping
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias
+
+import msgspec
+from msgspec import UNSET, Struct
+
+from mcp_gen.compat.json_values import Json, entries
+
+if TYPE_CHECKING:
+    from mcp_gen.compat.frame_check import Sender
+
+__all__ = ["Kind", "Transcript", "Transport", "WireEvent", "WireFrame"]
+
+Kind: TypeAlias = Literal["message", "request", "response", "sse", "ended", "closed"]
+Transport: TypeAlias = Literal["memory", "stdio", "http"]
+
+MAX_EVENTS = 100_000
+"""Maximum number of events that a transcript keeps; a peer that sends more is cut off here."""
+NO_HEADERS: Mapping[str, str] = MappingProxyType({})
+
+
+class WireEvent(Struct, frozen=True, kw_only=True):
+    """One thing that came or went.
+
+    Args:
+        number: Its place in the transcript.
+        at_s: Seconds since the connection was opened.
+        sender: The side it came from.
+        kind: `message`: a text where a JSON-RPC message belongs: a line, a body, the data of an
+            SSE event. `request` and `response`: the head of an HTTP request or response. `sse`: an
+            SSE event without a message, such as one that has an id alone. `ended`: the end of an
+            HTTP response. `closed`: the end of the connection, or of the process.
+        data: The bytes of a message.
+        message: The JSON value of a message; UNSET if it is not JSON, or none.
+        exchange: Number of the HTTP exchange, from 1 on; 0 for none.
+        status: HTTP status of a response.
+        headers: HTTP headers, with names in lower case.
+        about: Method and path of a request; fields of an SSE event; why something ended.
+    """
+
+    number: int
+    at_s: float
+    sender: Sender
+    kind: Kind
+    data: bytes = b""
+    message: Any = UNSET
+    exchange: int = 0
+    status: int = 0
+    headers: Mapping[str, str] = NO_HEADERS
+    about: str = ""
+
+
+class WireFrame(NamedTuple):
+    """One JSON object of a message: the message itself, or an entry of a batch."""
+
+    event: WireEvent
+    members: Json
+
+
+class Transcript:
+    """All events of one connection.
+
+    Args:
+        revision: The revision that the connection is to have.
+        transport: What carries it.
+    """
+
+    def __init__(self, revision: str, transport: Transport) -> None:
+        self.revision = revision
+        self.transport: Transport = transport
+        self.events: list[WireEvent] = []
+        self.is_full = False
+        """True if something was left out, because there was too much."""
+        self._began_s = time.monotonic()
+        self._listeners: list[Callable[[WireEvent], None]] = []
+        self._news = asyncio.Event()
+
+    def add(
+        self,
+        sender: Sender,
+        kind: Kind,
+        data: bytes = b"",
+        *,
+        exchange: int = 0,
+        status: int = 0,
+        headers: Mapping[str, str] = NO_HEADERS,
+        about: str = "",
+    ) -> WireEvent:
+        """Append an event, and tell the listeners; for the arguments see `WireEvent`."""
+        event = WireEvent(
+            number=len(self.events),
+            at_s=time.monotonic() - self._began_s,
+            sender=sender,
+            kind=kind,
+            data=data,
+            message=_decoded(data) if kind == "message" else UNSET,
+            exchange=exchange,
+            status=status,
+            headers=headers,
+            about=about,
+        )
+        if len(self.events) >= MAX_EVENTS:
+            self.is_full = True
+            return event
+        self.events.append(event)
+        for act in self._listeners:
+            act(event)
+        self._news.set()
+        return event
+
+    def listen(self, act: Callable[[WireEvent], None]) -> None:
+        """ReferenceCall a function with each event from now on."""
+        self._listeners.append(act)
+
+    def messages(self, sender: Sender | None = None) -> Iterator[WireEvent]:
+        """Yield the messages of one side, or of both."""
+        for event in self.events:
+            if event.kind == "message" and sender in (None, event.sender):
+                yield event
+
+    def frames(self, sender: Sender | None = None) -> Iterator[WireFrame]:
+        """Yield the JSON objects of the messages of one side, or of both."""
+        for event in self.messages(sender):
+            for entry in entries(event.message):
+                yield WireFrame(event, entry)
+
+    async def first(
+        self, wanted: Callable[[WireEvent], bool], within_s: float, *, start: int = 0
+    ) -> WireEvent | None:
+        """Return the first event that is wanted; None if it does not come in time.
+
+        Args:
+            wanted: Tells whether an event is the wanted one.
+            within_s: Longest wait, in seconds.
+            start: Number of the first event to look at.
+        """
+        end_s = time.monotonic() + within_s
+        while True:
+            for number in range(start, len(self.events)):
+                if wanted(self.events[number]):
+                    return self.events[number]
+            start = max(start, len(self.events))
+            self._news.clear()
+            try:
+                async with asyncio.timeout(end_s - time.monotonic()):
+                    await self._news.wait()
+            except TimeoutError:
+                return None
+
+
+def _decoded(data: bytes) -> Any:
+    try:
+        return msgspec.json.decode(data)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        return UNSET

@@ -1,0 +1,68 @@
+"""Openers: make the wires to one server, one per connection."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Coroutine, Sequence
+from typing import TYPE_CHECKING, Any
+
+from mcp_gen.client.connecting.in_process import InProcessTransport
+from mcp_gen.compat.transcript import Transcript
+from mcp_gen.compat.wire.duplex import DuplexWire
+from mcp_gen.transports.command import CommandTransport
+
+if TYPE_CHECKING:
+    from mcp_gen.client.connecting.in_process import ConnectableServer
+    from mcp_gen.transports.environment import Environment
+
+__all__ = ["CommandOpener", "MemoryOpener"]
+
+
+class MemoryOpener:
+    """Opens connections to a server of this process.
+
+    Args:
+        make: Returns the server of a new connection, by the revision of its client: the same one
+            each time, or one of its own.
+    """
+
+    def __init__(self, make: Callable[[str], ConnectableServer]) -> None:
+        self._make = make
+        self._tasks: set[asyncio.Task[None]] = set()
+
+    def __call__(self, revision: str) -> DuplexWire:
+        """Return a wire to the server."""
+        transport = InProcessTransport(self._make(revision), self._serve)
+        return DuplexWire(transport, Transcript(revision, "memory"))
+
+    async def aclose(self) -> None:
+        """Wait until every server has ended: their clients are gone."""
+        await asyncio.gather(*self._tasks)
+
+    def _serve(self, serving: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
+        task = asyncio.get_running_loop().create_task(serving)
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+        return task
+
+
+class CommandOpener:
+    """Opens connections to a server that a command starts, each to a process of its own.
+
+    Args:
+        command: The program and its arguments.
+        env: Environment variables of the process; see `CommandTransport`.
+        stderr: File descriptor for what the processes write to stderr.
+    """
+
+    def __init__(
+        self, command: Sequence[str], *, env: Environment = None, stderr: int | None = None
+    ) -> None:
+        self._command = command
+        self._env: Environment = env
+        self._stderr = stderr
+
+    def __call__(self, revision: str) -> DuplexWire:
+        """Return a wire to a new process."""
+        transport = CommandTransport(self._command, env=self._env, stderr=self._stderr)
+        return DuplexWire(transport, Transcript(revision, "stdio"))

@@ -1,0 +1,1 @@
+"""Clients that each break one rule, by area, and their twins."""

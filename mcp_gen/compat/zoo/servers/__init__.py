@@ -1,0 +1,1 @@
+"""Servers that each break one rule, by area, and their twins."""
