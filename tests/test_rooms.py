@@ -106,6 +106,7 @@ FLOORS: Mapping[str, tuple[tuple[str, ...], ...]] = {
         ("reference",),
         ("checks", "zoo"),
         ("checks.servers", "checks.clients", "zoo.servers", "zoo.clients"),
+        ("checks.servers.features", "zoo.servers.features"),
         ("doctor",),
         ("demo",),
     ),

@@ -108,6 +108,6 @@ def _register(check: Check) -> None:
 def checks() -> dict[str, Check]:
     """Return every check by the id of its requirement, in the order of the manifest."""
     for room in ROOMS:
-        for module in pkgutil.iter_modules(import_module(room).__path__, f"{room}."):
+        for module in pkgutil.walk_packages(import_module(room).__path__, f"{room}."):
             import_module(module.name)
     return {id: _checks[id] for id in requirements() if id in _checks}

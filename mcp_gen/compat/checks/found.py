@@ -51,7 +51,7 @@ class Found:
         self.has_seen = True
 
     def broken(self, expected: str, came: str, *events: WireEvent, where: str = "") -> None:
-        """Add a finding.
+        """Add a finding; the same at the same place of another message is not added again.
 
         Args:
             expected: What the rule demands here, in one sentence.
@@ -64,7 +64,10 @@ class Found:
             return
         if events:
             self.places.append(FaultPlace(events[-1], where))
-        if len(self.findings) < MAX_FINDINGS:
+        is_known = any(
+            (one.expected, one.came, one.where) == (expected, came, where) for one in self.findings
+        )
+        if not is_known and len(self.findings) < MAX_FINDINGS:
             self.findings.append(
                 Finding(expected=expected, came=came, where=where, evidence=evidence(events))
             )

@@ -14,12 +14,17 @@ from mcp_wire.lenient_decoding import without_extra
 if TYPE_CHECKING:
     from mcp_wire.profile import Profile
 
-__all__ = ["shaped", "wire_type"]
+__all__ = ["part_names", "shaped", "wire_type"]
 
 
 def wire_type(profile: Profile, name: str) -> Any:
     """Return a wire type of a revision by its name; None if the revision lacks it."""
     return getattr(import_module(f"{profile.module}.types"), name, None)
+
+
+def part_names(profile: Profile, name: str) -> frozenset[str]:
+    """Return the names of the members that a wire type has at a revision."""
+    return frozenset(wire_type(profile, name).__struct_encode_fields__)
 
 
 def shaped(kind: Any, value: Any) -> Any:
