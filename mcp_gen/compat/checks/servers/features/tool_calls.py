@@ -55,7 +55,7 @@ def structured_results_are_there_as_text(transcript: Transcript, found: Found) -
         if result is None or "structuredContent" not in result:
             continue
         found.saw()
-        if result["structuredContent"] not in list(_texts(result)):
+        if not _is_in_texts(result["structuredContent"], result):
             found.broken(
                 "a structured result is there as text too",
                 "no text is the JSON of it",
@@ -156,14 +156,31 @@ def _succeeded(exchange: RequestExchange) -> Json | None:
     return result
 
 
-def _texts(result: Json) -> Iterator[Any]:
-    """Yield the JSON values of the texts of a result."""
-    for block in objects(result.get("content")):
-        if isinstance(block.get("text"), str):
-            try:
-                yield msgspec.json.decode(block["text"])
-            except (msgspec.DecodeError, UnicodeError, RecursionError):
-                continue
+def _is_in_texts(structured: Any, result: Json) -> bool:
+    """Return True if the texts of a result say what is structured.
+
+    Where structured content must be an object, a value of another kind is often wrapped in one
+    with a single member. Its texts may hold the value itself: a string as it is, an array entry by
+    entry.
+    """
+    texts = [one["text"] for one in objects(result.get("content")) if _has_text(one)]
+    said = [_decoded(text) for text in texts]
+    if structured in said:
+        return True
+    wrapped = list(structured.values()) if is_object(structured) else []
+    return len(wrapped) == 1 and (wrapped[0] in (*said, *texts) or wrapped[0] in (said, texts))
+
+
+def _has_text(block: Json) -> bool:
+    return isinstance(block.get("text"), str)
+
+
+def _decoded(text: str) -> Any:
+    """Return the JSON value of a text; UNSET if it is not JSON."""
+    try:
+        return msgspec.json.decode(text)
+    except (msgspec.DecodeError, UnicodeError, RecursionError):
+        return msgspec.UNSET
 
 
 def _misfit(schema: Any, value: Any) -> str | None:

@@ -44,10 +44,10 @@ class StructuredAlone(ReferenceServer):
 
 @keeps("tools:structured-as-text")
 class StructuredAmongTexts(ReferenceServer):
-    """Returns a structured result as the second of two texts, with spaces of its own."""
+    """Returns the value of a structured result, which wraps it, as the second of two texts."""
 
     async def run_structured(self, call: ReferenceCall, arguments: Json) -> Json:
-        content = [*_text("one")["content"], *_text('{ "number":\n1 }')["content"]]
+        content = [*_text("one")["content"], *_text("1")["content"]]
         return {"content": content, "structuredContent": {"number": 1}}
 
 
