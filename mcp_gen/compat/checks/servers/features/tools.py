@@ -31,7 +31,7 @@ async def tools_are_declared(trial: ServerTrial) -> None:
 @probe("tools:list")
 async def the_server_lists_its_tools(trial: ServerTrial) -> None:
     await answers_its_list(trial, "tools", "list_tools")
-    names = {tool.get("name") for tool in trial.listed("list_tools")}
+    names = [tool.get("name") for tool in trial.listed("list_tools")]
     client = await trial.main()
     for call in exchanges(client.transcript, "call_tool"):
         name = call.params.get("name")
@@ -79,7 +79,7 @@ def names_are_unique(transcript: Transcript, found: Found) -> None:
         times = Counter(listing.ids())
         for tool in listing.items():
             found.saw()
-            name = str(tool.value.get("name"))
+            name = tool.id
             if times[name] > 1:
                 found.broken(
                     "each name is that of one tool",
@@ -92,7 +92,7 @@ def names_are_unique(transcript: Transcript, found: Found) -> None:
 @probe("tools:names:case")
 async def names_that_differ_in_case_are_two_tools(trial: ServerTrial) -> None:
     client = await trial.having("tools")
-    names = {tool.get("name") for tool in trial.listed("list_tools")}
+    names = [tool.get("name") for tool in trial.listed("list_tools")]
     # Where case does not count, the tool that the user has named is run, with its arguments.
     for call in trial.calls:
         other = call.name.swapcase()
