@@ -19,6 +19,8 @@ NOTHING = "no message came"
 _PART = re.compile(r"\$(\[\d+\])?\.(params|result|error)\b")
 """Path of a part that a type describes: the members around it have rules of their own."""
 
+_INDEX = re.compile(r"\[\d+\]")
+
 
 def violations(transcript: Transcript, side: Sender) -> Iterator[tuple[WireEvent, ClosedViolation]]:
     """Yield what params, results and errors of one side have and their revision does not."""
@@ -33,10 +35,16 @@ def judge(transcript: Transcript, found: Found, side: Sender, *, unnamed: bool) 
     """Report the violations of one side: keys that the revision does not name, or all others."""
     if any(True for _ in transcript.messages(side)):
         found.saw()
+    places: dict[tuple[str, str], list[tuple[WireEvent, ClosedViolation]]] = {}
     for event, violation in violations(transcript, side):
         if violation.is_unnamed_key == unnamed:
-            expected = "no members but those of the revision" if unnamed else "a valid message"
-            found.broken(expected, violation.what, event, where=violation.path)
+            anywhere = _INDEX.sub("[]", violation.path)
+            places.setdefault((anywhere, violation.what), []).append((event, violation))
+    expected = "no members but those of the revision" if unnamed else "a valid message"
+    for (_, what), here in places.items():
+        event, violation = here[0]
+        came = f"{what}, at {len(here)} such places" if len(here) > 1 else what
+        found.broken(expected, came, event, where=violation.path)
 
 
 @rule("base:frames:valid", unseen=NOTHING, is_general=True)
