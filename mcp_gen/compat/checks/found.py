@@ -50,6 +50,10 @@ class Found:
         """Note that there was something to judge, so that no finding means passed."""
         self.has_seen = True
 
+    def is_told(self, event: WireEvent, where: str) -> bool:
+        """Return True if a fault at a place is one that another check has found."""
+        return any(place.holds(event, where) for place in self._told)
+
     def broken(self, expected: str, came: str, *events: WireEvent, where: str = "") -> None:
         """Add a finding.
 
@@ -60,7 +64,7 @@ class Found:
             where: JSON path in the last of them; empty if there is none to name.
         """
         self.has_seen = True
-        if events and any(place.holds(events[-1], where) for place in self._told):
+        if events and self.is_told(events[-1], where):
             return
         if events:
             self.places.append(FaultPlace(events[-1], where))

@@ -37,7 +37,7 @@ def judge(transcript: Transcript, found: Found, side: Sender, *, unnamed: bool) 
         found.saw()
     places: dict[tuple[str, str], list[tuple[WireEvent, ClosedViolation]]] = {}
     for event, violation in violations(transcript, side):
-        if violation.is_unnamed_key == unnamed:
+        if violation.is_unnamed_key == unnamed and not found.is_told(event, violation.path):
             anywhere = _INDEX.sub("[]", violation.path)
             places.setdefault((anywhere, violation.what), []).append((event, violation))
     expected = "no members but those of the revision" if unnamed else "a valid message"
