@@ -131,6 +131,13 @@ class Transcript:
             for entry in entries(event.message):
                 yield WireFrame(event, entry)
 
+    def head(self, exchange: int) -> WireEvent | None:
+        """Return the head of the response in an HTTP exchange; None if there is none yet."""
+        for event in self.events:
+            if event.kind == "response" and event.exchange == exchange:
+                return event
+        return None
+
     async def first(
         self, wanted: Callable[[WireEvent], bool], within_s: float, *, start: int = 0
     ) -> WireEvent | None:
