@@ -17,6 +17,7 @@ from mcp_gen.compat.json_values import Json, is_array, is_object, member, object
 from mcp_gen.compat.method_names import method_of, python_name
 from mcp_gen.compat.reference.call import Failure, NeedsInput, Outlet, ReferenceCall, Unanswered
 from mcp_gen.compat.reference.features import PNG, PROMPTS, RESOURCES, TEMPLATES, TOOLS, WAV
+from mcp_gen.compat.reference.rounds import ServerRounds
 from mcp_gen.compat.reference.shaping import shaped, wire_type
 from mcp_wire import profile as profile_of
 
@@ -31,7 +32,7 @@ PAGE_ITEMS = 4
 """Number of items on a page of a list."""
 
 
-class ReferenceServer:
+class ReferenceServer(ServerRounds):
     """Server of exactly one revision, for one client.
 
     Args:
@@ -39,7 +40,7 @@ class ReferenceServer:
     """
 
     def __init__(self, revision: str) -> None:
-        self.profile = profile_of(revision)
+        super().__init__(profile_of(revision))
         self.violations: list[ClosedViolation] = []
         """Everything that the client sent and the revision does not have."""
         self.client_capabilities: Json = {}
@@ -161,7 +162,7 @@ class ReferenceServer:
         except Unanswered:
             return
         except NeedsInput as needed:
-            call.outlet(self.result_frame(call, self.input_required(needed)))
+            call.outlet(self.result_frame(call, self.input_required(call, needed)))
         except Failure as failure:
             call.outlet(self.error_frame(call.id, failure))
         else:
@@ -188,6 +189,7 @@ class ReferenceServer:
             method.decode_params(msgspec.json.encode(call.params) if call.params else b"")
         except msgspec.DecodeError as error:
             raise Failure(errors.invalid_params, f"Invalid params: {error}") from None
+        self.check_state(call)
         result: Json = await handle(call)
         return (
             result if result.get("resultType") == "input_required" else self.exact(method, result)
@@ -217,10 +219,6 @@ class ReferenceServer:
         if self.profile.server_info_key:
             made["_meta"] = {**made.get("_meta", {}), self.profile.server_info_key: self.info()}
         return made
-
-    def input_required(self, needed: NeedsInput) -> Json:
-        """Return the result that asks questions."""
-        return {"resultType": "input_required", "inputRequests": needed.requests}
 
     # --- frames ---
 
