@@ -25,10 +25,13 @@ class FaultPlace(NamedTuple):
     where: str
 
     def holds(self, event: WireEvent, where: str) -> bool:
-        """Return True if a fault at another place is this one, or a part of it."""
-        rest = where.removeprefix(self.where)
-        is_part = where.startswith(self.where) and rest[:1] in ("", ".", "[")
-        return event is self.event and (is_part or not self.where)
+        """Return True if a fault at another place is this one, a part of it, or around it."""
+        return event is self.event and (_is_in(where, self.where) or _is_in(self.where, where))
+
+
+def _is_in(where: str, other: str) -> bool:
+    """Return True if a path is that of a part of what another names, or the same."""
+    return not other or (where.startswith(other) and where[len(other) :][:1] in ("", ".", "["))
 
 
 class Found:

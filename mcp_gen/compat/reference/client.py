@@ -11,8 +11,10 @@ from msgspec import UNSET, Struct
 
 from mcp_gen.compat.json_values import Json, entries, is_object, member, objects
 from mcp_gen.compat.method_names import method_of, python_name
+from mcp_gen.compat.reference.call import Failure, Unanswered
 from mcp_gen.compat.reference.http_headers import request_headers
 from mcp_gen.compat.reference.resuming import resumed
+from mcp_gen.compat.reference.rounds import next_round
 from mcp_gen.compat.reference.shaping import shaped, wire_type
 from mcp_gen.compat.wire.http import HttpWire, SsePairWire
 from mcp_wire import profile as profile_of
@@ -21,14 +23,17 @@ if TYPE_CHECKING:
     from mcp_gen.compat.transcript import WireEvent
     from mcp_gen.compat.wire.wire import Wire
     from mcp_wire.method import Method
+    from mcp_wire.profile import Profile
 
-__all__ = ["Answers", "ReferenceClient", "ServerReply"]
+__all__ = ["Answers", "ReferenceClient", "ServerReply", "plain_capabilities"]
 
 TIMEOUT_S = 5.0
 SETTLE_S = 0.05
 """Seconds in which what should not come would have come, once a later request is answered."""
 MAX_PAGES = 50
 """Maximum number of pages of a list that are asked for."""
+MAX_ROUNDS = 10
+"""Maximum number of rounds of questions that one request is taken through."""
 
 
 class ServerReply(Struct, frozen=True, kw_only=True):
@@ -80,7 +85,7 @@ class Answers:
     """Answers to questions of a server, one method per question, by its Python name.
 
     They are those of a user who says yes. A question without a method here is answered with the
-    error for unknown methods.
+    error for unknown methods. A method raises Failure for an error, and Unanswered for no answer.
     """
 
     def ping(self, params: Json) -> Json:
@@ -97,7 +102,9 @@ class Answers:
         return {"role": "assistant", "content": text, "model": "reference", "stopReason": "endTurn"}
 
     def elicit(self, params: Json) -> Json:
-        """Return the form, filled in."""
+        """Return the form, filled in; consent alone for a page to visit."""
+        if params.get("mode") == "url":
+            return {"action": "accept"}
         return {"action": "accept", "content": _filled_in(params)}
 
 
@@ -205,8 +212,12 @@ class ReferenceClient:
 
     def all_capabilities(self) -> Json:
         """Return every capability that the revision has for clients without extensions."""
-        every: Json = {"roots": {"listChanged": True}, "sampling": {}, "elicitation": {}}
-        return shaped_part(self.profile.revision, "ClientCapabilities", every)
+        made = plain_capabilities(self.profile)
+        if self.profile.declares_sampling_parts:
+            made["sampling"] = {"tools": {}, "context": {}}
+        if self.profile.url_elicitation == "mode":
+            made["elicitation"] = {"form": {}, "url": {}}
+        return made
 
     def handshake_params(self) -> Json:
         """Return the params of the handshake."""
@@ -262,6 +273,42 @@ class ReferenceClient:
         """
         asked = await self.send(frame, headers=headers)
         return await self.reply_to(asked, within_s=within_s)
+
+    async def call_through(
+        self,
+        method: str | Method[Any, Any],
+        params: Json | None = None,
+        *,
+        meta: Json | None = None,
+    ) -> ServerReply:
+        """Send a request, and answer the questions of its results until there are no more.
+
+        Where the server sends its questions as requests, this is `ask`.
+
+        Args:
+            method: The method, or its Python name, such as `call_tool`.
+            params: The params, without `_meta`.
+            meta: More members of `_meta`, in each round.
+
+        Returns:
+            The reply of the last round.
+        """
+        reply = await self.ask(method, params, meta=meta)
+        for _ in range(MAX_ROUNDS):
+            again = self.next_round(params or {}, reply)
+            if again is None:
+                break
+            reply = await self.ask(method, again, meta=meta)
+        return reply
+
+    def next_round(self, params: Json, reply: ServerReply) -> Json | None:
+        """Return the params of the next round; None if the result of a reply asks for none.
+
+        Args:
+            params: The params of the first round.
+            reply: The reply of the last one.
+        """
+        return next_round(params, reply.result, self.answers)
 
     async def reply_to(self, asked: WireEvent, *, within_s: float | None = None) -> ServerReply:
         """Wait for the answer to a request that was sent."""
@@ -434,22 +481,34 @@ class ReferenceClient:
                 task.add_done_callback(self._tasks.discard)
 
     async def _answer(self, asked: Json) -> None:
-        await self.send(self.answer_frame(asked))
+        try:
+            frame = self.answer_frame(asked)
+        except Unanswered:
+            return
+        await self.send(frame)
 
     def answer_frame(self, asked: Json) -> Json:
-        """Return the answer to a question of the server."""
+        """Return the answer to a question of the server.
+
+        Raises:
+            Unanswered: there is none.
+        """
         make = getattr(self.answers, python_name(str(asked["method"])) or "", None)
         params = asked.get("params")
         frame: Json = {"jsonrpc": "2.0", "id": asked["id"]}
         if make is None:
             said = {"code": self.profile.errors.method_not_found, "message": "Method not found"}
             return {**frame, "error": said}
-        return {**frame, "result": make(params if is_object(params) else {})}
+        try:
+            return {**frame, "result": make(params if is_object(params) else {})}
+        except Failure as failure:
+            return {**frame, "error": {"code": failure.code, "message": failure.message}}
 
 
-def shaped_part(revision: str, name: str, value: Json) -> Json:
-    """Return a JSON object with the members that a type of a revision has."""
-    made: Json = shaped(wire_type(profile_of(revision), name), value)
+def plain_capabilities(profile: Profile) -> Json:
+    """Return every capability of a revision, without the parts that some of them have."""
+    every: Json = {"roots": {"listChanged": True}, "sampling": {}, "elicitation": {}}
+    made: Json = shaped(wire_type(profile, "ClientCapabilities"), every)
     return made
 
 

@@ -17,7 +17,10 @@ from mcp_gen.compat.json_values import Json, is_array, is_object, member, object
 from mcp_gen.compat.method_names import method_of, python_name
 from mcp_gen.compat.reference.call import Failure, NeedsInput, Outlet, ReferenceCall, Unanswered
 from mcp_gen.compat.reference.feature_handlers import FeatureHandlers
-from mcp_gen.compat.reference.features import CONTENT
+from mcp_gen.compat.reference.features import (
+    CONTENT,
+)
+from mcp_gen.compat.reference.rounds import ServerRounds
 from mcp_gen.compat.reference.shaping import shaped, wire_type
 from mcp_wire import profile as profile_of
 
@@ -30,7 +33,7 @@ NAME = "mcp-gen reference server"
 TTL_MS = 60_000
 
 
-class ReferenceServer(FeatureHandlers):
+class ReferenceServer(FeatureHandlers, ServerRounds):
     """Server of exactly one revision, for one client.
 
     Args:
@@ -38,7 +41,7 @@ class ReferenceServer(FeatureHandlers):
     """
 
     def __init__(self, revision: str) -> None:
-        self.profile = profile_of(revision)
+        super().__init__(profile_of(revision))
         self.violations: list[ClosedViolation] = []
         """Everything that the client sent and the revision does not have."""
         self.client_capabilities: Json = {}
@@ -162,7 +165,7 @@ class ReferenceServer(FeatureHandlers):
         except Unanswered:
             return
         except NeedsInput as needed:
-            call.outlet(self.result_frame(call, self.input_required(needed)))
+            call.outlet(self.result_frame(call, self.input_required(call, needed)))
         except Failure as failure:
             call.outlet(self.error_frame(call.id, failure))
         else:
@@ -189,6 +192,7 @@ class ReferenceServer(FeatureHandlers):
             method.decode_params(msgspec.json.encode(call.params) if call.params else b"")
         except msgspec.DecodeError as error:
             raise Failure(errors.invalid_params, f"Invalid params: {error}") from None
+        self.check_state(call)
         result: Json = await handle(call)
         return (
             result if result.get("resultType") == "input_required" else self.exact(method, result)
@@ -218,10 +222,6 @@ class ReferenceServer(FeatureHandlers):
         if self.profile.server_info_key:
             made["_meta"] = {**made.get("_meta", {}), self.profile.server_info_key: self.info()}
         return made
-
-    def input_required(self, needed: NeedsInput) -> Json:
-        """Return the result that asks questions."""
-        return {"resultType": "input_required", "inputRequests": needed.requests}
 
     # --- frames ---
 
