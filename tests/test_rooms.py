@@ -104,6 +104,7 @@ FLOORS: Mapping[str, tuple[tuple[str, ...], ...]] = {
         ("recording", "transcript"),
         ("report", "wire"),
         ("reference",),
+        ("reference.http",),
         ("checks", "zoo"),
         ("checks.servers", "checks.clients", "zoo.servers", "zoo.clients"),
         ("doctor",),

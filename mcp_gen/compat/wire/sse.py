@@ -55,7 +55,7 @@ class SseReader:
 
     @property
     def unfinished(self) -> bytes:
-        """What came since the last event: at the end of a stream, an event that was broken off."""
+        """Bytes since the last event: at the end of a stream, an event that was broken off."""
         return b"".join((self._data or b"", self._rest))
 
     def feed(self, chunk: bytes) -> list[SseEvent]:
