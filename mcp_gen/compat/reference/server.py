@@ -14,7 +14,7 @@ import msgspec
 
 from mcp_gen.compat.frame_check import ClosedViolation, FrameChecker
 from mcp_gen.compat.json_values import Json, is_array, is_object, member, objects
-from mcp_gen.compat.method_names import method_of, python_name
+from mcp_gen.compat.method_names import NoSuchMethod, method_of, python_name
 from mcp_gen.compat.reference.call import Failure, NeedsInput, Outlet, ReferenceCall, Unanswered
 from mcp_gen.compat.reference.feature_handlers import FeatureHandlers
 from mcp_gen.compat.reference.features import (
@@ -398,7 +398,12 @@ class ReferenceServer(FeatureHandlers, ServerRounds):
         """Ask the client if it has declared that it can be asked; return what it said as text."""
         if capability not in self.client_capabilities:
             return {**_text(f"the client has not declared {capability}"), "isError": True}
-        return _text(msgspec.json.encode(await call.ask(name, params)).decode())
+        try:
+            answer = await call.ask(name, params)
+        except NoSuchMethod as error:
+            # A handshake that asks for a newer revision may declare what this one lacks.
+            return {**_text(str(error)), "isError": True}
+        return _text(msgspec.json.encode(answer).decode())
 
 
 def _text(text: str) -> Json:
