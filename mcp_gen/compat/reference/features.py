@@ -5,7 +5,7 @@ from __future__ import annotations
 import base64
 from typing import Any, TypeAlias
 
-__all__ = ["PNG", "PROMPTS", "RESOURCES", "TEMPLATES", "TOOLS", "WAV"]
+__all__ = ["PNG", "PROMPTS", "RESOURCES", "TEMPLATES", "TOOLS", "WAV", "text_result"]
 
 Json: TypeAlias = dict[str, Any]
 
@@ -71,3 +71,8 @@ RESOURCES: tuple[Json, ...] = (
 TEMPLATES: tuple[Json, ...] = (
     {"uriTemplate": "reference://items/{id}", "name": "items", "title": "Items"},
 )
+
+
+def text_result(text: str) -> Json:
+    """Return the result of a tool with one text."""
+    return {"content": [{"type": "text", "text": text}]}
