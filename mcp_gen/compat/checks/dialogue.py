@@ -14,10 +14,10 @@ if TYPE_CHECKING:
     from mcp_gen.compat.frame_check import Sender
     from mcp_gen.compat.transcript import Transcript, WireEvent, WireFrame
 
-__all__ = ["Dialogue", "Exchange", "Question", "path_of"]
+__all__ = ["AskedRequest", "Dialogue", "Question", "path_of"]
 
 
-class Exchange(Struct):
+class AskedRequest(Struct):
     """One request, and what came of it.
 
     Args:
@@ -91,11 +91,11 @@ class Dialogue:
     def __init__(self, transcript: Transcript) -> None:
         self.transcript = transcript
         self.profile = profile_of(transcript.revision)
-        self.by_client: list[Exchange] = []
+        self.by_client: list[AskedRequest] = []
         """Requests of the client, in order."""
-        self.by_server: list[Exchange] = []
+        self.by_server: list[AskedRequest] = []
         """Requests of the server, in order."""
-        self._open: dict[tuple[Sender, str, Any], Exchange] = {}
+        self._open: dict[tuple[Sender, str, Any], AskedRequest] = {}
         for frame in transcript.frames():
             self._read(frame)
 
@@ -107,7 +107,7 @@ class Dialogue:
             if (asked := self._open.pop((other, *_key(id)), None)) is not None:
                 asked.answer = frame
         elif "id" in members:
-            exchange = Exchange(frame)
+            exchange = AskedRequest(frame)
             (self.by_client if sender == "client" else self.by_server).append(exchange)
             self._open[(sender, *_key(id))] = exchange
         elif self.profile.cancelled and members["method"] == self.profile.cancelled.name:
@@ -115,7 +115,7 @@ class Dialogue:
             if (asked := self._open.get((sender, *about))) is not None and not asked.cancelled:
                 asked.cancelled = frame
 
-    def opened(self) -> Exchange | None:
+    def opened(self) -> AskedRequest | None:
         """Return the handshake or the discovery of the connection; None if there is none."""
         method = self.profile.handshake or self.profile.discover
         for one in self.by_client:
@@ -145,7 +145,7 @@ class Dialogue:
                 if is_object(question):
                     yield Question(one.answer.event, where, question, declared)
 
-    def _declared(self, exchange: Exchange | None) -> Json:
+    def _declared(self, exchange: AskedRequest | None) -> Json:
         """Return what the client has declared in the handshake, or in a request."""
         key = self.profile.client_capabilities_key
         params = member(exchange and exchange.asked.members, "params")

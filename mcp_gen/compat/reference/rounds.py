@@ -12,8 +12,9 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from mcp_gen.compat.json_values import Json, is_object, member
-from mcp_gen.compat.method_names import python_name
+from mcp_gen.compat.method_names import NoSuchMethod, python_name
 from mcp_gen.compat.reference.call import Failure, NeedsInput, ReferenceCall, Unanswered
+from mcp_gen.compat.reference.features import text_result
 
 if TYPE_CHECKING:
     from mcp_wire.profile import Profile
@@ -62,7 +63,7 @@ def _responses(asked: Json, answers: Any) -> Json:
 
 
 class ServerRounds:
-    """Rounds of a server, whose state its clients carry, with a signature.
+    """Questions of a server, and its state that clients carry, with a signature.
 
     Args:
         profile: The revision.
@@ -70,6 +71,8 @@ class ServerRounds:
 
     def __init__(self, profile: Profile) -> None:
         self.profile = profile
+        self.client_capabilities: Json = {}
+        """What the client declared in the handshake, or in the request that is being answered."""
         self._key = secrets.token_bytes(32)
 
     def input_required(self, call: ReferenceCall, needed: NeedsInput) -> Json:
@@ -111,3 +114,33 @@ class ServerRounds:
 
     def _signature(self, text: str) -> str:
         return hmac.new(self._key, text.encode(), hashlib.sha256).hexdigest()
+
+    # --- tools that ask ---
+
+    async def run_ask_user(self, call: ReferenceCall, arguments: Json) -> Json:
+        """Ask the user for a name."""
+        schema = {"type": "object", "properties": {"name": {"type": "string"}}}
+        form = {"mode": "form", "message": "Your name?", "requestedSchema": schema}
+        return await self.asked(call, "elicitation", "elicit", form)
+
+    async def run_ask_model(self, call: ReferenceCall, arguments: Json) -> Json:
+        """Ask the model for a text."""
+        text = {"role": "user", "content": {"type": "text", "text": "Say something."}}
+        return await self.asked(
+            call, "sampling", "create_message", {"messages": [text], "maxTokens": 10}
+        )
+
+    async def run_ask_roots(self, call: ReferenceCall, arguments: Json) -> Json:
+        """Ask for the roots."""
+        return await self.asked(call, "roots", "list_roots", {})
+
+    async def asked(self, call: ReferenceCall, capability: str, name: str, params: Json) -> Json:
+        """Ask the client if it has declared that it can be asked; return what it said as text."""
+        if capability not in self.client_capabilities:
+            return {**text_result(f"the client has not declared {capability}"), "isError": True}
+        try:
+            answer = await call.ask(name, params)
+        except NoSuchMethod as error:
+            # A handshake that asks for a newer revision may declare what this one lacks.
+            return {**text_result(str(error)), "isError": True}
+        return text_result(msgspec.json.encode(answer).decode())

@@ -14,14 +14,13 @@ import msgspec
 
 from mcp_gen.compat.frame_check import ClosedViolation, FrameChecker
 from mcp_gen.compat.json_values import Json, is_array, is_object, member, objects
-from mcp_gen.compat.method_names import NoSuchMethod, method_of, python_name
+from mcp_gen.compat.method_names import method_of, python_name
 from mcp_gen.compat.reference.call import Failure, NeedsInput, Outlet, ReferenceCall, Unanswered
 from mcp_gen.compat.reference.feature_handlers import FeatureHandlers
-from mcp_gen.compat.reference.features import (
-    CONTENT,
-)
+from mcp_gen.compat.reference.features import CONTENT
+from mcp_gen.compat.reference.features import text_result as _text
 from mcp_gen.compat.reference.rounds import ServerRounds
-from mcp_gen.compat.reference.shaping import shaped, wire_type
+from mcp_gen.compat.reference.shaping import log_levels, shaped, wire_type
 from mcp_wire import profile as profile_of
 
 if TYPE_CHECKING:
@@ -44,8 +43,6 @@ class ReferenceServer(FeatureHandlers, ServerRounds):
         super().__init__(profile_of(revision))
         self.violations: list[ClosedViolation] = []
         """Everything that the client sent and the revision does not have."""
-        self.client_capabilities: Json = {}
-        """What the client declared in the handshake, or in the request that is being answered."""
         self.log_level: str | None = None
         self.subscribed: set[str] = set()
         self.listening: dict[str, ReferenceCall] = {}
@@ -215,6 +212,14 @@ class ReferenceServer(FeatureHandlers, ServerRounds):
                 {"supported": [profile.revision], "requested": version},
             )
         self.client_capabilities = capabilities
+        self.check_level(call)
+
+    def check_level(self, call: ReferenceCall) -> None:
+        """Refuse a request that names an unknown level of log messages."""
+        key = self.profile.log_level_key
+        level = call.meta.get(key) if key else None
+        if level is not None and level not in log_levels(self.profile):
+            raise Failure(self.profile.errors.invalid_params, "Unknown log level")
 
     def exact(self, method: Method[Any, Any], result: Json) -> Json:
         """Return a result in the form that the revision gives it."""
@@ -347,8 +352,7 @@ class ReferenceServer(FeatureHandlers, ServerRounds):
 
     def logs(self, call: ReferenceCall, level: str) -> bool:
         """Return True if the client wants log messages of a severity."""
-        severities: tuple[str, ...] = wire_type(self.profile, "LoggingLevel").__args__
-        key = self.profile.log_level_key
+        severities, key = log_levels(self.profile), self.profile.log_level_key
         lowest = call.meta.get(key) if key else self.log_level or "debug"
         return lowest is not None and severities.index(level) >= severities.index(lowest)
 
@@ -376,38 +380,6 @@ class ReferenceServer(FeatureHandlers, ServerRounds):
         """Wait until the call is cancelled."""
         await asyncio.get_running_loop().create_future()
         raise Unanswered
-
-    async def run_ask_user(self, call: ReferenceCall, arguments: Json) -> Json:
-        """Ask the user for a name."""
-        schema = {"type": "object", "properties": {"name": {"type": "string"}}}
-        form = {"mode": "form", "message": "Your name?", "requestedSchema": schema}
-        return await self.asked(call, "elicitation", "elicit", form)
-
-    async def run_ask_model(self, call: ReferenceCall, arguments: Json) -> Json:
-        """Ask the model for a text."""
-        text = {"role": "user", "content": {"type": "text", "text": "Say something."}}
-        return await self.asked(
-            call, "sampling", "create_message", {"messages": [text], "maxTokens": 10}
-        )
-
-    async def run_ask_roots(self, call: ReferenceCall, arguments: Json) -> Json:
-        """Ask for the roots."""
-        return await self.asked(call, "roots", "list_roots", {})
-
-    async def asked(self, call: ReferenceCall, capability: str, name: str, params: Json) -> Json:
-        """Ask the client if it has declared that it can be asked; return what it said as text."""
-        if capability not in self.client_capabilities:
-            return {**_text(f"the client has not declared {capability}"), "isError": True}
-        try:
-            answer = await call.ask(name, params)
-        except NoSuchMethod as error:
-            # A handshake that asks for a newer revision may declare what this one lacks.
-            return {**_text(str(error)), "isError": True}
-        return _text(msgspec.json.encode(answer).decode())
-
-
-def _text(text: str) -> Json:
-    return {"content": [{"type": "text", "text": text}]}
 
 
 def _key(id: Any) -> str:
