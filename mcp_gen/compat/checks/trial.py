@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 from msgspec import Struct
 
 from mcp_gen.compat.checks.found import Found, NotTested
-from mcp_gen.compat.json_values import member
+from mcp_gen.compat.json_values import Json, member
 from mcp_gen.compat.reference.client import TIMEOUT_S, Answers, ReferenceClient
 from mcp_wire import profile as profile_of
 
@@ -61,6 +61,8 @@ class TriedServer:
         self.calls = calls
         self.timeout_s = timeout_s
         self.transcripts: list[Transcript] = []
+        self.listed: dict[str, list[Json]] = {}
+        """What the server has listed, by the name of the kind in the report."""
         self._opens = opens
         self._main: ReferenceClient | None = None
 
