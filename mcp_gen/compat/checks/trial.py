@@ -81,6 +81,8 @@ class TriedServer:
         self.called: list[CalledTool] = []
         """The calls of the first exercise, in order."""
         self.transcripts: list[Transcript] = []
+        self.listed: dict[str, list[Json]] = {}
+        """What the server has listed, by the name of the kind in the report."""
         self._opens = opens
         self._main: ReferenceClient | None = None
 

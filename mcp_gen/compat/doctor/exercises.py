@@ -22,14 +22,14 @@ async def list_everything(server: TriedServer) -> None:
     """List what the server declares, and read each resource."""
     client = await server.main()
     declared = client.server_capabilities
-    for name, capability in (
-        ("list_tools", "tools"),
-        ("list_prompts", "prompts"),
-        ("list_resources", "resources"),
-        ("list_resource_templates", "resources"),
+    for name, capability, kind in (
+        ("list_tools", "tools", "tools"),
+        ("list_prompts", "prompts", "prompts"),
+        ("list_resources", "resources", "resources"),
+        ("list_resource_templates", "resources", "resource templates"),
     ):
         if capability in declared:
-            await client.list_all(name)
+            server.listed[kind] = await client.list_all(name)
 
 
 async def call_tools(server: TriedServer) -> None:

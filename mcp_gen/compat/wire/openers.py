@@ -54,19 +54,28 @@ class CommandOpener:
     Args:
         command: The program and its arguments.
         env: Environment variables of the process; see `CommandTransport`.
+        cwd: The working directory; None for that of this process.
         stderr: File descriptor for what the processes write to stderr.
     """
 
     def __init__(
-        self, command: Sequence[str], *, env: Environment = None, stderr: int | None = None
+        self,
+        command: Sequence[str],
+        *,
+        env: Environment = None,
+        cwd: str | None = None,
+        stderr: int | None = None,
     ) -> None:
         self._command = command
         self._env: Environment = env
+        self._cwd = cwd
         self._stderr = stderr
 
     def __call__(self, revision: str) -> DuplexWire:
         """Return a wire to a new process."""
-        transport = CommandTransport(self._command, env=self._env, stderr=self._stderr)
+        transport = CommandTransport(
+            self._command, env=self._env, cwd=self._cwd, stderr=self._stderr
+        )
         return DuplexWire(transport, Transcript(revision, "stdio"))
 
 
