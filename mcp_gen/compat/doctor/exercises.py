@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING, Any
 
+from mcp_gen.compat.doctor.task_exercise import follow_tasks
+
 if TYPE_CHECKING:
     from mcp_gen.compat.checks.trial import TriedServer
 
@@ -36,4 +38,8 @@ async def call_tools(server: TriedServer) -> None:
         await client.ask("call_tool", params, meta=token)
 
 
-EXERCISES: tuple[Callable[[TriedServer], Awaitable[None]], ...] = (list_everything, call_tools)
+EXERCISES: tuple[Callable[[TriedServer], Awaitable[None]], ...] = (
+    list_everything,
+    call_tools,
+    follow_tasks,
+)

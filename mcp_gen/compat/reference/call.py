@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 
@@ -84,6 +85,10 @@ class ReferenceCall:
     def progress_token(self) -> Any:
         """Token of the progress notifications that the client wants; None for none."""
         return self.meta.get(self.server.profile.progress_token_key)
+
+    async def step(self) -> None:
+        """Pass a step of long work: at once, where the client waits for the answer."""
+        await asyncio.sleep(0)
 
     def tell(self, name: str, params: Json) -> None:
         """Send a notification that belongs to the request, in the form of the revision.

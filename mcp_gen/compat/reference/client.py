@@ -128,6 +128,9 @@ class ReferenceClient:
         self.timeout_s = timeout_s
         self.opening: ServerReply | None = None
         """The answer to the handshake or to discovery."""
+        self.may_answer = asyncio.Event()
+        """Clear while questions of the server are to be left open."""
+        self.may_answer.set()
         self.session_id: str | None = None
         self._last_id = 0
         self._tasks: set[asyncio.Task[None]] = set()
@@ -400,6 +403,7 @@ class ReferenceClient:
                 task.add_done_callback(self._tasks.discard)
 
     async def _answer(self, asked: Json) -> None:
+        await self.may_answer.wait()
         await self.send(self.answer_frame(asked))
 
     def answer_frame(self, asked: Json) -> Json:

@@ -14,10 +14,12 @@ import msgspec
 
 from mcp_gen.compat.frame_check import ClosedViolation, FrameChecker
 from mcp_gen.compat.json_values import Json, is_array, is_object, member, objects
-from mcp_gen.compat.method_names import method_of, python_name
+from mcp_gen.compat.known_extensions import known_extensions
+from mcp_gen.compat.method_names import method_of, methods_of, python_name
 from mcp_gen.compat.reference.call import Failure, NeedsInput, Outlet, ReferenceCall, Unanswered
 from mcp_gen.compat.reference.features import PNG, PROMPTS, RESOURCES, TEMPLATES, TOOLS, WAV
 from mcp_gen.compat.reference.shaping import shaped, wire_type
+from mcp_gen.compat.reference.tasks import TasksOfServer
 from mcp_wire import profile as profile_of
 
 if TYPE_CHECKING:
@@ -31,7 +33,7 @@ PAGE_ITEMS = 4
 """Number of items on a page of a list."""
 
 
-class ReferenceServer:
+class ReferenceServer(TasksOfServer):
     """Server of exactly one revision, for one client.
 
     Args:
@@ -39,6 +41,7 @@ class ReferenceServer:
     """
 
     def __init__(self, revision: str) -> None:
+        super().__init__()
         self.profile = profile_of(revision)
         self.violations: list[ClosedViolation] = []
         """Everything that the client sent and the revision does not have."""
@@ -48,7 +51,7 @@ class ReferenceServer:
         self.subscribed: set[str] = set()
         self.calls: dict[str, asyncio.Task[None]] = {}
         """Requests that are being answered, by id as JSON."""
-        self._checker = FrameChecker(self.profile)
+        self._checker = FrameChecker(self.profile, known_extensions())
         self._last_id = 0
         self._asked: dict[str, asyncio.Future[Json]] = {}
         self._is_open = self.profile.handshake is None
@@ -151,6 +154,7 @@ class ReferenceServer:
         for waiting in self._asked.values():
             waiting.cancel()
         await asyncio.gather(*running, return_exceptions=True)
+        await self.end_tasks()
 
     # --- answers ---
 
@@ -176,7 +180,7 @@ class ReferenceServer:
             NeedsInput: it is answered with questions.
         """
         errors = self.profile.errors
-        method = self.profile.methods.get(call.method)
+        method = methods_of(self.profile).get(call.method)
         name = python_name(call.method)
         handle = getattr(self, name, None) if name else None
         if method is None or not method.from_client or handle is None:
@@ -213,7 +217,10 @@ class ReferenceServer:
 
     def exact(self, method: Method[Any, Any], result: Json) -> Json:
         """Return a result in the form that the revision gives it."""
-        made: Json = shaped(method.results[0], {"ttlMs": TTL_MS, "cacheScope": "public", **result})
+        kind = self.result_type(method, result)
+        if kind is dict:
+            return result
+        made: Json = shaped(kind, {"ttlMs": TTL_MS, "cacheScope": "public", **result})
         if self.profile.server_info_key:
             made["_meta"] = {**made.get("_meta", {}), self.profile.server_info_key: self.info()}
         return made
@@ -289,6 +296,7 @@ class ReferenceServer:
             "resources": {"listChanged": True, "subscribe": True},
             "completions": {},
             "logging": {},
+            **self.task_capabilities(),
         }
 
     def info(self) -> Json:
@@ -402,6 +410,7 @@ class ReferenceServer:
         tool = next((one for one in self.tools() if one["name"] == call.params["name"]), None)
         if tool is None:
             raise Failure(self.profile.errors.invalid_params, "Unknown tool")
+        becomes_task = self.becomes_task(call, tool)
         arguments: Json = call.params.get("arguments") or {}
         wrong = [name for name in tool["inputSchema"].get("required", ()) if name not in arguments]
         if wrong:
@@ -409,7 +418,13 @@ class ReferenceServer:
             if self.profile.bad_arguments == "protocol_error":
                 raise Failure(self.profile.errors.invalid_params, text)
             return {**_text(text), "isError": True}
-        result: Json = await getattr(self, f"run_{tool['name']}")(call, arguments)
+        if becomes_task:
+            return self.create_task(call, arguments)
+        return await self.run_tool(call, arguments)
+
+    async def run_tool(self, call: ReferenceCall, arguments: Json) -> Json:
+        """Run the tool of a call, plainly or as the work of a task."""
+        result: Json = await getattr(self, f"run_{call.params['name']}")(call, arguments)
         return result
 
     # --- tools ---

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from mcp_gen.compat.checks.check import rule
 from mcp_gen.compat.frame_check import FrameChecker
+from mcp_gen.compat.known_extensions import known_extensions
 from mcp_wire import profile as profile_of
 
 if TYPE_CHECKING:
@@ -22,7 +23,7 @@ _PART = re.compile(r"\$(\[\d+\])?\.(params|result|error)\b")
 
 def violations(transcript: Transcript, side: Sender) -> Iterator[tuple[WireEvent, ClosedViolation]]:
     """Yield what params, results and errors of one side have and their revision does not."""
-    checker = FrameChecker(profile_of(transcript.revision))
+    checker = FrameChecker(profile_of(transcript.revision), known_extensions())
     for event in transcript.messages():
         for violation in checker.check(event.data, event.sender):
             if event.sender == side and _PART.match(violation.path):
