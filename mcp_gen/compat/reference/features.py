@@ -5,7 +5,7 @@ from __future__ import annotations
 import base64
 from typing import Any, TypeAlias
 
-__all__ = ["PNG", "PROMPTS", "RESOURCES", "TEMPLATES", "TOOLS", "WAV"]
+__all__ = ["CONTENT", "PNG", "PROMPTS", "RESOURCES", "TEMPLATES", "TOOLS", "WAV"]
 
 Json: TypeAlias = dict[str, Any]
 
@@ -69,6 +69,7 @@ PROMPTS: tuple[Json, ...] = (
         "description": "Greet someone.",
         "arguments": [{"name": "name", "description": "Whom to greet.", "required": True}],
     },
+    {"name": "show", "title": "Show", "description": "Show content of each kind."},
 )
 
 RESOURCES: tuple[Json, ...] = (
@@ -79,3 +80,15 @@ RESOURCES: tuple[Json, ...] = (
 TEMPLATES: tuple[Json, ...] = (
     {"uriTemplate": "reference://items/{id}", "name": "items", "title": "Items"},
 )
+
+CONTENT: tuple[Json, ...] = (
+    {"type": "text", "text": "text"},
+    {"type": "image", "data": PNG, "mimeType": "image/png"},
+    {"type": "audio", "data": WAV, "mimeType": "audio/wav"},
+    {
+        "type": "resource",
+        "resource": {"uri": "reference://text", "mimeType": "text/plain", "text": "text"},
+    },
+    {"type": "resource_link", **RESOURCES[0]},
+)
+"""One block of each kind of content."""

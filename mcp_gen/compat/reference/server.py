@@ -17,7 +17,8 @@ from mcp_gen.compat.json_values import Json, is_array, is_object, member, object
 from mcp_gen.compat.known_extensions import known_extensions
 from mcp_gen.compat.method_names import method_of, methods_of, python_name
 from mcp_gen.compat.reference.call import Failure, NeedsInput, Outlet, ReferenceCall, Unanswered
-from mcp_gen.compat.reference.features import PNG, PROMPTS, RESOURCES, TEMPLATES, TOOLS, WAV
+from mcp_gen.compat.reference.feature_handlers import FeatureHandlers
+from mcp_gen.compat.reference.features import CONTENT
 from mcp_gen.compat.reference.shaping import shaped, wire_type
 from mcp_gen.compat.reference.tasks import TasksOfServer
 from mcp_wire import profile as profile_of
@@ -29,11 +30,9 @@ __all__ = ["ReferenceServer"]
 
 NAME = "mcp-gen reference server"
 TTL_MS = 60_000
-PAGE_ITEMS = 4
-"""Number of items on a page of a list."""
 
 
-class ReferenceServer(TasksOfServer):
+class ReferenceServer(FeatureHandlers, TasksOfServer):
     """Server of exactly one revision, for one client.
 
     Args:
@@ -49,6 +48,8 @@ class ReferenceServer(TasksOfServer):
         """What the client declared in the handshake, or in the request that is being answered."""
         self.log_level: str | None = None
         self.subscribed: set[str] = set()
+        self.listening: dict[str, ReferenceCall] = {}
+        """Listening requests that are open, by id as JSON."""
         self.calls: dict[str, asyncio.Task[None]] = {}
         """Requests that are being answered, by id as JSON."""
         self._checker = FrameChecker(self.profile, known_extensions())
@@ -290,43 +291,16 @@ class ReferenceServer(TasksOfServer):
 
     def capabilities(self) -> Json:
         """Return what the server declares, with the capabilities of all revisions."""
-        return {
-            "tools": {"listChanged": True},
-            "prompts": {"listChanged": True},
-            "resources": {"listChanged": True, "subscribe": True},
-            "completions": {},
-            "logging": {},
-            **self.task_capabilities(),
-        }
+        return {**super().capabilities(), **self.task_capabilities()}
+
+    def acknowledge(self, call: ReferenceCall) -> None:
+        """Tell the client that it will hear of all that it asked for."""
+        self.check_news_of_tasks(call)
+        super().acknowledge(call)
 
     def info(self) -> Json:
         """Return name and version of the server."""
         return {"name": NAME, "version": "1.0.0"}
-
-    def tools(self) -> list[Json]:
-        """Return the tools, with the members of all revisions."""
-        return list(TOOLS)
-
-    def prompts(self) -> list[Json]:
-        """Return the prompts, with the members of all revisions."""
-        return list(PROMPTS)
-
-    def resources(self) -> list[Json]:
-        """Return the resources, with the members of all revisions."""
-        return list(RESOURCES)
-
-    def templates(self) -> list[Json]:
-        """Return the resource templates, with the members of all revisions."""
-        return list(TEMPLATES)
-
-    def page(self, call: ReferenceCall, member: str, items: list[Json]) -> Json:
-        """Return one page of a list."""
-        cursor = call.params.get("cursor", "0")
-        if not cursor.isdecimal() or int(cursor) % PAGE_ITEMS or int(cursor) > len(items):
-            raise Failure(self.profile.errors.invalid_params, "Unknown cursor")
-        start, end = int(cursor), int(cursor) + PAGE_ITEMS
-        more = {"nextCursor": str(end)} if end < len(items) else {}
-        return {member: items[start:end], **more}
 
     # --- handlers, by Python name ---
 
@@ -346,59 +320,6 @@ class ReferenceServer(TasksOfServer):
     async def ping(self, call: ReferenceCall) -> Json:
         """Answer a ping."""
         return {}
-
-    async def list_tools(self, call: ReferenceCall) -> Json:
-        """Return a page of the tools."""
-        return self.page(call, "tools", self.tools())
-
-    async def list_prompts(self, call: ReferenceCall) -> Json:
-        """Return a page of the prompts."""
-        return self.page(call, "prompts", self.prompts())
-
-    async def list_resources(self, call: ReferenceCall) -> Json:
-        """Return a page of the resources."""
-        return self.page(call, "resources", self.resources())
-
-    async def list_resource_templates(self, call: ReferenceCall) -> Json:
-        """Return a page of the resource templates."""
-        return self.page(call, "resourceTemplates", self.templates())
-
-    async def read_resource(self, call: ReferenceCall) -> Json:
-        """Return the contents of a resource."""
-        uri = call.params["uri"]
-        found = next((one for one in self.resources() if one["uri"] == uri), None)
-        if found is None and not uri.startswith("reference://items/"):
-            code = self.profile.resource_not_found_code
-            raise Failure(code, "Resource not found", {"uri": uri})
-        if found and found["mimeType"].startswith("image/"):
-            return {"contents": [{"uri": uri, "mimeType": found["mimeType"], "blob": PNG}]}
-        return {"contents": [{"uri": uri, "mimeType": "text/plain", "text": f"text of {uri}"}]}
-
-    async def subscribe(self, call: ReferenceCall) -> Json:
-        """Subscribe the client to a resource."""
-        self.subscribed.add(call.params["uri"])
-        return {}
-
-    async def unsubscribe(self, call: ReferenceCall) -> Json:
-        """End the subscription of the client to a resource."""
-        self.subscribed.discard(call.params["uri"])
-        return {}
-
-    async def get_prompt(self, call: ReferenceCall) -> Json:
-        """Return the messages of a prompt."""
-        if call.params["name"] not in {one["name"] for one in self.prompts()}:
-            raise Failure(self.profile.errors.invalid_params, "Unknown prompt")
-        arguments: Json = call.params.get("arguments") or {}
-        if "name" not in arguments:
-            raise Failure(self.profile.errors.invalid_params, "Missing argument: name")
-        text = {"type": "text", "text": f"Hello, {arguments['name']}."}
-        return {"messages": [{"role": "user", "content": text}]}
-
-    async def complete(self, call: ReferenceCall) -> Json:
-        """Return names that begin with what was typed."""
-        typed = call.params["argument"]["value"]
-        values = [name for name in ("Ada", "Alan", "Grace") if name.startswith(typed)]
-        return {"completion": {"values": values, "total": len(values), "hasMore": False}}
 
     async def set_level(self, call: ReferenceCall) -> Json:
         """Set the lowest severity of log messages."""
@@ -456,15 +377,7 @@ class ReferenceServer(TasksOfServer):
 
     async def run_content(self, call: ReferenceCall, arguments: Json) -> Json:
         """Return one block of each kind of content that the revision has."""
-        text = {"uri": "reference://text", "mimeType": "text/plain", "text": "text"}
-        blocks: list[Json] = [
-            {"type": "text", "text": "text"},
-            {"type": "image", "data": PNG, "mimeType": "image/png"},
-            {"type": "audio", "data": WAV, "mimeType": "audio/wav"},
-            {"type": "resource", "resource": text},
-            {"type": "resource_link", **RESOURCES[0]},
-        ]
-        return {"content": [one for one in blocks if self.has_content(one)]}
+        return {"content": [one for one in CONTENT if self.has_content(one)]}
 
     def has_content(self, block: Json) -> bool:
         """Return True if the revision has content of a kind."""

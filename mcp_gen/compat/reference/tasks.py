@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
-from mcp_gen.compat.json_values import Json, is_object, member
+from mcp_gen.compat.json_values import Json, is_array, is_object, member
 from mcp_gen.compat.known_extensions import tasks_extension
 from mcp_gen.compat.reference.call import Failure, NeedsInput, Outlet, ReferenceCall
 from mcp_gen.compat.reference.shaping import shaped, wire_type
@@ -57,8 +57,6 @@ class ReferenceTask:
         self.failure: Failure | None = None
         self.outlet: Outlet | None = None
         """The way to a client that waits for the result."""
-        self.listeners: list[Outlet] = []
-        """The ways to clients that listen for news of the task."""
         self.news = asyncio.Event()
         """Set by each request of the client about the task."""
         self.has_ended = asyncio.Event()
@@ -108,7 +106,7 @@ class TasksOfServer:
 
     if TYPE_CHECKING:
         profile: Profile
-        client_capabilities: Json
+        listening: dict[str, ReferenceCall]
 
         def exact(self, method: Method[Any, Any], result: Json) -> Json: ...
         def tools(self) -> list[Json]: ...
@@ -116,6 +114,7 @@ class TasksOfServer:
         async def run_ask_user(self, call: ReferenceCall, arguments: Json) -> Json: ...
         def report_progress(self, call: ReferenceCall, params: Json) -> None: ...
         def notification_frame(self, name: str, params: Json) -> Json: ...
+        def tell_listener(self, call: ReferenceCall, name: str, params: Json) -> None: ...
         def question_frame(self, name: str, params: Json) -> Json: ...
         def tell(self, name: str, params: Json | None = None) -> None: ...
         async def ask(self, frame: Json, outlet: Outlet | None = None) -> Json: ...
@@ -259,8 +258,23 @@ class TasksOfServer:
         """Tell the client of the state of a task: any, or those that listen."""
         if self.profile.tasks == "core":
             self.tell("task_status", self.state(task))
-        for listener in task.listeners:
-            listener(self.notification_frame("task_status", self.state(task)))
+        for call in list(self.listening.values()):
+            if task.id in self.news_wanted(call):
+                self.tell_listener(call, "task_status", self.state(task))
+
+    def news_wanted(self, call: ReferenceCall) -> list[str]:
+        """Return the tasks that a listening request asks for news of."""
+        asked = member(call.params, "notifications", "taskIds")
+        return asked if is_array(asked) else []
+
+    def check_news_of_tasks(self, call: ReferenceCall) -> None:
+        """Refuse news of tasks to a client that has not declared the extension.
+
+        Raises:
+            Failure: it has not.
+        """
+        if self.news_wanted(call):
+            self.demand_extension(call)
 
     def tell_of_task(self, task: ReferenceTask, name: str, params: Json) -> None:
         """Send a notification that belongs to a task; with the extension there are none."""
