@@ -100,6 +100,7 @@ FLOORS: Mapping[str, tuple[tuple[str, ...], ...]] = {
         ("client",),
     ),
     "mcp_gen.compat": (
+        ("known_extensions",),
         ("requirements", "frame_check", "method_names", "json_values"),
         ("recording", "transcript"),
         ("report", "wire"),

@@ -26,6 +26,10 @@ CALLS = (
     ToolCall("ask_user", {}),
     ToolCall("ask_model", {}),
     ToolCall("ask_roots", {}),
+    ToolCall("slow", {}),
+    ToolCall("slow_failing", {"how": "tool"}),
+    ToolCall("slow_failing", {"how": "protocol"}),
+    ToolCall("slow_asking", {}),
 )
 """Calls of the reference server's tools that end by themselves."""
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import mcp_wire
 from mcp_gen.compat.frame_check import FrameChecker
 from mcp_gen.compat.json_values import member
+from mcp_gen.compat.known_extensions import known_extensions
 from mcp_wire import profile as profile_of
 
 if TYPE_CHECKING:
@@ -26,14 +27,18 @@ _INDEX = re.compile(r"\[\d+\]")
 
 def violations(transcript: Transcript, side: Sender) -> Iterator[tuple[WireEvent, ClosedViolation]]:
     """Yield what params, results and errors of one side have and their revision does not."""
-    checker = FrameChecker(profile_of(transcript.revision))
+    checker = FrameChecker(profile_of(transcript.revision), known_extensions())
     for event in transcript.messages():
         found = checker.check(event.data, event.sender)
         asked = _revision_asked_for(event, transcript.revision)
         if asked is not None:
             # A handshake has the form of the revision that it asks for.
             known = asked in mcp_wire.REVISIONS
-            found = FrameChecker(profile_of(asked)).check(event.data, "client") if known else []
+            found = (
+                FrameChecker(profile_of(asked), known_extensions()).check(event.data, "client")
+                if known
+                else []
+            )
         for violation in found:
             if event.sender == side and _PART.match(violation.path):
                 yield event, violation

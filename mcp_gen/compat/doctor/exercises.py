@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from mcp_gen.compat.checks.dialogue import Dialogue
 from mcp_gen.compat.checks.trial import CalledTool
+from mcp_gen.compat.doctor.task_exercise import follow_tasks
 from mcp_gen.compat.json_values import Json, member
 from mcp_gen.compat.reference.client import plain_capabilities
 
@@ -72,4 +73,5 @@ EXERCISES: tuple[Callable[[TriedServer], Awaitable[None]], ...] = (
     list_everything,
     call_tools,
     call_tools_declaring_less,
+    follow_tasks,
 )

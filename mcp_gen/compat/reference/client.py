@@ -143,6 +143,9 @@ class ReferenceClient:
         self.timeout_s = timeout_s
         self.opening: ServerReply | None = None
         """The answer to the handshake or to discovery."""
+        self.may_answer = asyncio.Event()
+        """Clear while questions of the server are to be left open."""
+        self.may_answer.set()
         self.session_id: str | None = None
         self.tools: dict[str, Json] = {}
         """Every tool that the server has listed, by name."""
@@ -481,6 +484,7 @@ class ReferenceClient:
                 task.add_done_callback(self._tasks.discard)
 
     async def _answer(self, asked: Json) -> None:
+        await self.may_answer.wait()
         try:
             frame = self.answer_frame(asked)
         except Unanswered:

@@ -52,6 +52,14 @@ TOOLS: tuple[Json, ...] = (
     _tool("ask_user", "Ask the user for a name."),
     _tool("ask_model", "Ask the model for a text."),
     _tool("ask_roots", "Ask for the roots."),
+    _tool("slow", "Return after some steps.", execution={"taskSupport": "optional"}),
+    _tool(
+        "slow_failing",
+        "Return an error after a step.",
+        {"how": {"type": "string", "enum": ["tool", "protocol"]}},
+        execution={"taskSupport": "optional"},
+    ),
+    _tool("slow_asking", "Ask the user, as a task.", execution={"taskSupport": "required"}),
 )
 
 PROMPTS: tuple[Json, ...] = (

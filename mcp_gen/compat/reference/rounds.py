@@ -70,6 +70,7 @@ class ServerRounds:
     """
 
     def __init__(self, profile: Profile) -> None:
+        super().__init__()
         self.profile = profile
         self.client_capabilities: Json = {}
         """What the client declared in the handshake, or in the request that is being answered."""

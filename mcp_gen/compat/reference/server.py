@@ -14,13 +14,15 @@ import msgspec
 
 from mcp_gen.compat.frame_check import ClosedViolation, FrameChecker
 from mcp_gen.compat.json_values import Json, is_array, is_object, member, objects
-from mcp_gen.compat.method_names import method_of, python_name
+from mcp_gen.compat.known_extensions import known_extensions
+from mcp_gen.compat.method_names import method_of, methods_of, python_name
 from mcp_gen.compat.reference.call import Failure, NeedsInput, Outlet, ReferenceCall, Unanswered
 from mcp_gen.compat.reference.feature_handlers import FeatureHandlers
 from mcp_gen.compat.reference.features import CONTENT
 from mcp_gen.compat.reference.features import text_result as _text
 from mcp_gen.compat.reference.rounds import ServerRounds
 from mcp_gen.compat.reference.shaping import log_levels, shaped, wire_type
+from mcp_gen.compat.reference.tasks import TasksOfServer
 from mcp_wire import profile as profile_of
 
 if TYPE_CHECKING:
@@ -32,7 +34,7 @@ NAME = "mcp-gen reference server"
 TTL_MS = 60_000
 
 
-class ReferenceServer(FeatureHandlers, ServerRounds):
+class ReferenceServer(FeatureHandlers, ServerRounds, TasksOfServer):
     """Server of exactly one revision, for one client.
 
     Args:
@@ -49,7 +51,7 @@ class ReferenceServer(FeatureHandlers, ServerRounds):
         """Listening requests that are open, by id as JSON."""
         self.calls: dict[str, asyncio.Task[None]] = {}
         """Requests that are being answered, by id as JSON."""
-        self._checker = FrameChecker(self.profile)
+        self._checker = FrameChecker(self.profile, known_extensions())
         self._last_id = 0
         self._asked: dict[str, asyncio.Future[Json]] = {}
         self._is_open = self.profile.handshake is None
@@ -152,6 +154,7 @@ class ReferenceServer(FeatureHandlers, ServerRounds):
         for waiting in self._asked.values():
             waiting.cancel()
         await asyncio.gather(*running, return_exceptions=True)
+        await self.end_tasks()
 
     # --- answers ---
 
@@ -177,7 +180,7 @@ class ReferenceServer(FeatureHandlers, ServerRounds):
             NeedsInput: it is answered with questions.
         """
         errors = self.profile.errors
-        method = self.profile.methods.get(call.method)
+        method = methods_of(self.profile).get(call.method)
         name = python_name(call.method)
         handle = getattr(self, name, None) if name else None
         if method is None or not method.from_client or handle is None:
@@ -223,7 +226,10 @@ class ReferenceServer(FeatureHandlers, ServerRounds):
 
     def exact(self, method: Method[Any, Any], result: Json) -> Json:
         """Return a result in the form that the revision gives it."""
-        made: Json = shaped(method.results[0], {"ttlMs": TTL_MS, "cacheScope": "public", **result})
+        kind = self.result_type(method, result)
+        if kind is dict:
+            return result
+        made: Json = shaped(kind, {"ttlMs": TTL_MS, "cacheScope": "public", **result})
         if self.profile.server_info_key:
             made["_meta"] = {**made.get("_meta", {}), self.profile.server_info_key: self.info()}
         return made
@@ -287,6 +293,15 @@ class ReferenceServer(FeatureHandlers, ServerRounds):
 
     # --- what it offers ---
 
+    def capabilities(self) -> Json:
+        """Return what the server declares, with the capabilities of all revisions."""
+        return {**super().capabilities(), **self.task_capabilities()}
+
+    def acknowledge(self, call: ReferenceCall) -> None:
+        """Tell the client that it will hear of all that it asked for."""
+        self.check_news_of_tasks(call)
+        super().acknowledge(call)
+
     def info(self) -> Json:
         """Return name and version of the server."""
         return {"name": NAME, "version": "1.0.0"}
@@ -320,6 +335,7 @@ class ReferenceServer(FeatureHandlers, ServerRounds):
         tool = next((one for one in self.tools() if one["name"] == call.params["name"]), None)
         if tool is None:
             raise Failure(self.profile.errors.invalid_params, "Unknown tool")
+        becomes_task = self.becomes_task(call, tool)
         arguments: Json = call.params.get("arguments") or {}
         wrong = [name for name in tool["inputSchema"].get("required", ()) if name not in arguments]
         if wrong:
@@ -327,7 +343,13 @@ class ReferenceServer(FeatureHandlers, ServerRounds):
             if self.profile.bad_arguments == "protocol_error":
                 raise Failure(self.profile.errors.invalid_params, text)
             return {**_text(text), "isError": True}
-        result: Json = await getattr(self, f"run_{tool['name']}")(call, arguments)
+        if becomes_task:
+            return self.create_task(call, arguments)
+        return await self.run_tool(call, arguments)
+
+    async def run_tool(self, call: ReferenceCall, arguments: Json) -> Json:
+        """Run the tool of a call, plainly or as the work of a task."""
+        result: Json = await getattr(self, f"run_{call.params['name']}")(call, arguments)
         return result
 
     # --- tools ---
