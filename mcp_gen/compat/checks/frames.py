@@ -22,7 +22,6 @@ __all__ = ["NOTHING", "judge_frames", "violations"]
 NOTHING = "no message came"
 _PART = re.compile(r"\$(\[\d+\])?\.(params|result|error)\b")
 """Path of a part that a type describes: the members around it have rules of their own."""
-_INDEX = re.compile(r"\[\d+\]")
 
 
 def violations(transcript: Transcript, side: Sender) -> Iterator[tuple[WireEvent, ClosedViolation]]:
@@ -57,13 +56,7 @@ def judge_frames(transcript: Transcript, found: Found, side: Sender, *, unnamed:
     """Report the violations of one side: keys that the revision does not name, or all others."""
     if any(True for _ in transcript.messages(side)):
         found.saw()
-    places: dict[tuple[str, str], list[tuple[WireEvent, ClosedViolation]]] = {}
     for event, violation in violations(transcript, side):
-        if violation.is_unnamed_key == unnamed and not found.is_told(event, violation.path):
-            anywhere = _INDEX.sub("[]", violation.path)
-            places.setdefault((anywhere, violation.what), []).append((event, violation))
-    expected = "no members but those of the revision" if unnamed else "a valid message"
-    for (_, what), here in places.items():
-        event, violation = here[0]
-        came = f"{what}, at {len(here)} such places" if len(here) > 1 else what
-        found.broken(expected, came, event, where=violation.path)
+        if violation.is_unnamed_key == unnamed:
+            expected = "no members but those of the revision" if unnamed else "a valid message"
+            found.broken(expected, violation.what, event, where=violation.path)
