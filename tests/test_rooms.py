@@ -106,6 +106,7 @@ FLOORS: Mapping[str, tuple[tuple[str, ...], ...]] = {
         ("reference",),
         ("checks", "zoo"),
         ("checks.servers", "checks.clients", "zoo.servers", "zoo.clients"),
+        ("checks.servers.base", "zoo.servers.base"),
         ("doctor",),
         ("demo",),
     ),

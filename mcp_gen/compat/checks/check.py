@@ -38,6 +38,8 @@ class Check(Struct, frozen=True):
         probe: Asks the server.
         unseen: Why a rule tested nothing if there was nothing to judge.
         is_general: True for a rule of the form of frames, which leaves faults to other rules.
+        is_last: True for a general rule that leaves faults to the other general ones, too.
+        needs_opening: False for a probe that is tried also if the server refuses the revision.
     """
 
     requirement: Requirement
@@ -46,6 +48,8 @@ class Check(Struct, frozen=True):
     probe: Probe | None = None
     unseen: str = ""
     is_general: bool = False
+    is_last: bool = False
+    needs_opening: bool = True
 
     def applies(self, revision: str, transport: str) -> bool:
         """Return True if the requirement holds at a revision and over a transport."""
@@ -56,7 +60,9 @@ class Check(Struct, frozen=True):
 _checks: dict[str, Check] = {}
 
 
-def rule(id: str, *, unseen: str, is_general: bool = False) -> Callable[[R], R]:
+def rule(
+    id: str, *, unseen: str, is_general: bool = False, is_last: bool = False
+) -> Callable[[R], R]:
     """Register a function that reads transcripts of a peer as the check of a requirement.
 
     It is called with each transcript, also with those of conversations that others have led: it
@@ -67,27 +73,39 @@ def rule(id: str, *, unseen: str, is_general: bool = False) -> Callable[[R], R]:
         unseen: Why the requirement was not tested if nothing was to be judged, such as
             `no progress notification came`.
         is_general: True for a rule that leaves a fault to the rule that knows more of it.
+        is_last: True for a general rule that leaves a fault to the other general ones, too.
     """
 
     def register(function: R) -> R:
-        row = requirements()[id]
-        _register(Check(row, _side(id), rule=function, unseen=unseen, is_general=is_general))
+        _register(
+            Check(
+                requirements()[id],
+                _side(id),
+                rule=function,
+                unseen=unseen,
+                is_general=is_general,
+                is_last=is_last,
+            )
+        )
         return function
 
     return register
 
 
-def probe(id: str) -> Callable[[P], P]:
+def probe(id: str, *, needs_opening: bool = True) -> Callable[[P], P]:
     """Register a function that asks a server as the check of a requirement.
 
     It calls `trial.broken(...)` for each fault, and raises NotTested if it cannot find out.
 
     Args:
         id: Id of the requirement.
+        needs_opening: False for one that finds out something also about a server that refuses the
+            revision: it opens its own connections.
     """
 
     def register(function: P) -> P:
-        _register(Check(requirements()[id], _side(id), probe=function))
+        check = Check(requirements()[id], _side(id), probe=function, needs_opening=needs_opening)
+        _register(check)
         return function
 
     return register
@@ -108,6 +126,6 @@ def _register(check: Check) -> None:
 def checks() -> dict[str, Check]:
     """Return every check by the id of its requirement, in the order of the manifest."""
     for room in ROOMS:
-        for module in pkgutil.iter_modules(import_module(room).__path__, f"{room}."):
+        for module in pkgutil.walk_packages(import_module(room).__path__, f"{room}."):
             import_module(module.name)
     return {id: _checks[id] for id in requirements() if id in _checks}

@@ -27,8 +27,17 @@ async def list_everything(server: TriedServer) -> None:
             await client.list_all(name)
 
 
+async def ask_with_other_ids(server: TriedServer) -> None:
+    """Ask for what every server answers, with ids that are texts and look like numbers."""
+    client = await server.main()
+    harmless = client.profile.ping or client.profile.discover
+    assert harmless is not None
+    for id in ("7001", "7002.0", 0):
+        await client.ask(harmless, id=id)
+
+
 async def call_tools(server: TriedServer) -> None:
-    """ReferenceCall the tools that the user has named, with a progress token."""
+    """Call the tools that the user has named, with a progress token."""
     client = await server.main()
     for number, call in enumerate(server.calls):
         token = {client.profile.progress_token_key: f"progress-{number}"}
@@ -36,4 +45,22 @@ async def call_tools(server: TriedServer) -> None:
         await client.ask("call_tool", params, meta=token)
 
 
-EXERCISES: tuple[Callable[[TriedServer], Awaitable[None]], ...] = (list_everything, call_tools)
+async def call_tools_as_one_who_can_do_nothing(server: TriedServer) -> None:
+    """Call the tools that the user has named, as a client that has declared nothing."""
+    if not server.calls:
+        return
+    client = server.client(capabilities={})
+    try:
+        await client.open()
+        for call in server.calls:
+            await client.ask("call_tool", {"name": call.name, "arguments": call.arguments})
+    finally:
+        await client.aclose()
+
+
+EXERCISES: tuple[Callable[[TriedServer], Awaitable[None]], ...] = (
+    ask_with_other_ids,
+    list_everything,
+    call_tools,
+    call_tools_as_one_who_can_do_nothing,
+)

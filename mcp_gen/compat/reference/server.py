@@ -17,21 +17,21 @@ from mcp_gen.compat.json_values import Json, is_array, is_object, member, object
 from mcp_gen.compat.method_names import method_of, python_name
 from mcp_gen.compat.reference.call import Failure, NeedsInput, Outlet, ReferenceCall, Unanswered
 from mcp_gen.compat.reference.features import PNG, PROMPTS, RESOURCES, TEMPLATES, TOOLS, WAV
+from mcp_gen.compat.reference.metadata import StatingServer
+from mcp_gen.compat.reference.metadata import text_content as _text
 from mcp_gen.compat.reference.shaping import shaped, wire_type
-from mcp_wire import profile as profile_of
 
 if TYPE_CHECKING:
     from mcp_wire.method import Method
 
 __all__ = ["ReferenceServer"]
 
-NAME = "mcp-gen reference server"
 TTL_MS = 60_000
 PAGE_ITEMS = 4
 """Number of items on a page of a list."""
 
 
-class ReferenceServer:
+class ReferenceServer(StatingServer):
     """Server of exactly one revision, for one client.
 
     Args:
@@ -39,11 +39,9 @@ class ReferenceServer:
     """
 
     def __init__(self, revision: str) -> None:
-        self.profile = profile_of(revision)
+        super().__init__(revision)
         self.violations: list[ClosedViolation] = []
         """Everything that the client sent and the revision does not have."""
-        self.client_capabilities: Json = {}
-        """What the client declared in the handshake, or in the request that is being answered."""
         self.log_level: str | None = None
         self.subscribed: set[str] = set()
         self.calls: dict[str, asyncio.Task[None]] = {}
@@ -180,7 +178,8 @@ class ReferenceServer:
         name = python_name(call.method)
         handle = getattr(self, name, None) if name else None
         if method is None or not method.from_client or handle is None:
-            raise Failure(errors.method_not_found, "Method not found")
+            # A client of an earlier revision can do nothing but show this to its user.
+            raise Failure(errors.method_not_found, "Method not found", self.advice(call))
         if not self._is_open and method not in (self.profile.handshake, self.profile.ping):
             raise Failure(errors.invalid_request, "The connection is not initialized")
         self.check_metadata(call)
@@ -193,34 +192,14 @@ class ReferenceServer:
             result if result.get("resultType") == "input_required" else self.exact(method, result)
         )
 
-    def check_metadata(self, call: ReferenceCall) -> None:
-        """Refuse a request that does not say what each must, where there is no handshake."""
-        profile = self.profile
-        if profile.protocol_version_key is None or profile.client_capabilities_key is None:
-            return
-        version = call.meta.get(profile.protocol_version_key)
-        capabilities = call.meta.get(profile.client_capabilities_key)
-        if version is None or not is_object(capabilities):
-            raise Failure(profile.errors.invalid_params, "Missing protocol version or capabilities")
-        if version != profile.revision:
-            assert profile.errors.unsupported_protocol_version is not None
-            raise Failure(
-                profile.errors.unsupported_protocol_version,
-                "Unsupported protocol version",
-                {"supported": [profile.revision], "requested": version},
-            )
-        self.client_capabilities = capabilities
-
     def exact(self, method: Method[Any, Any], result: Json) -> Json:
         """Return a result in the form that the revision gives it."""
-        made: Json = shaped(method.results[0], {"ttlMs": TTL_MS, "cacheScope": "public", **result})
-        if self.profile.server_info_key:
-            made["_meta"] = {**made.get("_meta", {}), self.profile.server_info_key: self.info()}
-        return made
+        hints = {"ttlMs": TTL_MS, "cacheScope": "public"}
+        return self.signed(shaped(method.results[0], {**hints, **result}))
 
     def input_required(self, needed: NeedsInput) -> Json:
         """Return the result that asks questions."""
-        return {"resultType": "input_required", "inputRequests": needed.requests}
+        return self.signed({"resultType": "input_required", "inputRequests": needed.requests})
 
     # --- frames ---
 
@@ -270,14 +249,19 @@ class ReferenceServer:
         Raises:
             Failure: the client has answered with an error.
         """
-        self._last_id += 1
-        asked = {"jsonrpc": "2.0", "id": self._last_id, **frame}
+        id = self.next_id()
+        asked = {"jsonrpc": "2.0", "id": id, **frame}
         waiting = asyncio.get_running_loop().create_future()
-        self._asked[_key(self._last_id)] = waiting
+        self._asked[_key(id)] = waiting
         self._checker.check(msgspec.json.encode(asked), "server")
         (outlet or self._to_client)(asked)
         found: Json = await waiting
         return found
+
+    def next_id(self) -> Any:
+        """Return an id for a request to the client that was not used before."""
+        self._last_id += 1
+        return self._last_id
 
     # --- what it offers ---
 
@@ -290,10 +274,6 @@ class ReferenceServer:
             "completions": {},
             "logging": {},
         }
-
-    def info(self) -> Json:
-        """Return name and version of the server."""
-        return {"name": NAME, "version": "1.0.0"}
 
     def tools(self) -> list[Json]:
         """Return the tools, with the members of all revisions."""
@@ -492,12 +472,8 @@ class ReferenceServer:
     async def asked(self, call: ReferenceCall, capability: str, name: str, params: Json) -> Json:
         """Ask the client if it has declared that it can be asked; return what it said as text."""
         if capability not in self.client_capabilities:
-            return {**_text(f"the client has not declared {capability}"), "isError": True}
+            return self.lacking(capability)
         return _text(msgspec.json.encode(await call.ask(name, params)).decode())
-
-
-def _text(text: str) -> Json:
-    return {"content": [{"type": "text", "text": text}]}
 
 
 def _key(id: Any) -> str:

@@ -39,11 +39,11 @@ def judge(transcript: Transcript, found: Found, side: Sender, *, unnamed: bool) 
             found.broken(expected, violation.what, event, where=violation.path)
 
 
-@rule("base:frames:valid", unseen=NOTHING, is_general=True)
+@rule("base:frames:valid", unseen=NOTHING, is_general=True, is_last=True)
 def the_server_sends_valid_frames(transcript: Transcript, found: Found) -> None:
     judge(transcript, found, "server", unnamed=False)
 
 
-@rule("base:frames:named", unseen=NOTHING, is_general=True)
+@rule("base:frames:named", unseen=NOTHING, is_general=True, is_last=True)
 def the_server_sends_no_other_members(transcript: Transcript, found: Found) -> None:
     judge(transcript, found, "server", unnamed=True)
