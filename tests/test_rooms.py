@@ -109,6 +109,7 @@ FLOORS: Mapping[str, tuple[tuple[str, ...], ...]] = {
         ("checks", "zoo"),
         ("scenarios",),
         ("checks.servers", "checks.clients", "scenarios.core", "zoo.servers", "zoo.clients"),
+        ("checks.servers.base", "zoo.servers.base"),
         ("doctor",),
         ("demo",),
     ),

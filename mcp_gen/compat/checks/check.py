@@ -47,6 +47,8 @@ class Check(Struct, frozen=True):
             revision: it says how that went wrong.
         unseen: Why a rule tested nothing if there was nothing to judge.
         is_general: True for a rule of the form of frames, which leaves faults to other rules.
+        is_last: True for a general rule that leaves faults to the other general ones, too.
+        needs_opening: False for a probe that is tried also if the server refuses the revision.
     """
 
     requirement: Requirement
@@ -57,6 +59,8 @@ class Check(Struct, frozen=True):
     unseen: str = ""
     is_general: bool = False
     at_opening: bool = False
+    is_last: bool = False
+    needs_opening: bool = True
 
     def applies(self, revision: str, transport: str) -> bool:
         """Return True if the requirement holds at a revision and over a transport."""
@@ -68,7 +72,12 @@ _checks: dict[str, Check] = {}
 
 
 def rule(
-    id: str, *, unseen: str, is_general: bool = False, at_opening: bool = False
+    id: str,
+    *,
+    unseen: str,
+    is_general: bool = False,
+    is_last: bool = False,
+    at_opening: bool = False,
 ) -> Callable[[R], R]:
     """Register a function that reads transcripts of a peer as the check of a requirement.
 
@@ -80,6 +89,7 @@ def rule(
         unseen: Why the requirement was not tested if nothing was to be judged, such as
             `no progress notification came`.
         is_general: True for a rule that leaves a fault to the rule that knows more of it.
+        is_last: True for a general rule that leaves a fault to the other general ones, too.
         at_opening: True for a rule of clients that says why one does not speak the revision.
     """
 
@@ -90,6 +100,7 @@ def rule(
             rule=function,
             unseen=unseen,
             is_general=is_general,
+            is_last=is_last,
             at_opening=at_opening,
         )
         _register(check)
@@ -98,17 +109,20 @@ def rule(
     return register
 
 
-def probe(id: str) -> Callable[[P], P]:
+def probe(id: str, *, needs_opening: bool = True) -> Callable[[P], P]:
     """Register a function that asks a server as the check of a requirement.
 
     It calls `trial.broken(...)` for each fault, and raises NotTested if it cannot find out.
 
     Args:
         id: Id of the requirement.
+        needs_opening: False for one that finds out something also about a server that refuses the
+            revision: it opens its own connections.
     """
 
     def register(function: P) -> P:
-        _register(Check(requirements()[id], _side(id), probe=function))
+        check = Check(requirements()[id], _side(id), probe=function, needs_opening=needs_opening)
+        _register(check)
         return function
 
     return register
@@ -141,6 +155,6 @@ def _register(check: Check) -> None:
 def checks() -> dict[str, Check]:
     """Return every check by the id of its requirement, in the order of the manifest."""
     for room in ROOMS:
-        for module in pkgutil.iter_modules(import_module(room).__path__, f"{room}."):
+        for module in pkgutil.walk_packages(import_module(room).__path__, f"{room}."):
             import_module(module.name)
     return {id: _checks[id] for id in requirements() if id in _checks}

@@ -92,12 +92,21 @@ class TriedServer:
         revision: str | None = None,
         capabilities: dict[str, Any] | None = None,
         answers: Answers | None = None,
+        is_judged: bool = True,
     ) -> ReferenceClient:
-        """Return a client of a new connection, which is not opened yet."""
+        """Return a client of a new connection, which is not opened yet.
+
+        Args:
+            revision: The revision that the client speaks; None: that of the examination.
+            capabilities: What it declares; None: all that the revision has.
+            answers: Answers questions of the server; None: an `Answers`.
+            is_judged: False: no rule is applied to the conversation, as it may end up at another
+                revision.
+        """
         # What is asked at another revision is not judged as this one's.
         spoken = revision or self.profile.revision
         wire = self._opens(spoken)
-        if spoken == self.profile.revision:
+        if is_judged and spoken == self.profile.revision:
             self.transcripts.append(wire.transcript)
         return ReferenceClient(
             wire, spoken, capabilities=capabilities, answers=answers, timeout_s=self.timeout_s

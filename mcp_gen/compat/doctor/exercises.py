@@ -33,6 +33,15 @@ async def list_everything(server: TriedServer) -> None:
             server.listed[kind] = await client.list_all(name)
 
 
+async def ask_with_other_ids(server: TriedServer) -> None:
+    """Ask for what every server answers, with ids that are texts and look like numbers."""
+    client = await server.main()
+    harmless = client.profile.ping or client.profile.discover
+    assert harmless is not None
+    for id in ("7001", "7002.0", 0):
+        await client.ask(harmless, id=id)
+
+
 async def call_tools(server: TriedServer) -> None:
     """Call the tools that the user has named, and ask to hear of progress and to see the log."""
     client = await server.main()
@@ -70,6 +79,7 @@ async def call_tools_declaring_less(server: TriedServer) -> None:
 
 
 EXERCISES: tuple[Callable[[TriedServer], Awaitable[None]], ...] = (
+    ask_with_other_ids,
     list_everything,
     call_tools,
     call_tools_declaring_less,

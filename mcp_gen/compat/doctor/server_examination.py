@@ -104,16 +104,16 @@ class _Examination:
         try:
             client = await self._server.main()
         except McpGenError as error:
-            return self._refuse(str(error))
+            return await self._refuse(str(error))
         reply = client.opening
         assert reply is not None
         if reply.error is not None:
-            return self._refuse(f"refused: {reply.error.get('message')}")
+            return await self._refuse(f"refused: {reply.error.get('message')}")
         if reply.result is None:
-            return self._refuse("no answer" if reply.timed_out else "the connection ended")
+            return await self._refuse("no answer" if reply.timed_out else "the connection ended")
         agreed = client.agreed
         if agreed != self._revision:
-            return self._refuse(f"offered {agreed}", agreed)
+            return await self._refuse(f"offered {agreed}", agreed)
         info: Any = reply.result.get("serverInfo")
         if is_object(info):
             self.name = f"{info.get('name')} {info.get('version')}"
@@ -134,11 +134,14 @@ class _Examination:
         }
         self.listing = msgspec.structs.replace(self.listing, items=names)
 
-    def _refuse(self, answer: str, agreed: str | None = None) -> bool:
+    async def _refuse(self, answer: str, agreed: str | None = None) -> bool:
         self.opening = Opening(asked=self._revision, answer=answer, agreed=agreed)
         for check in self._checks:
-            found = Found()
-            self._add(check, found, f"the server does not speak {self._revision}: {answer}")
+            if check.needs_opening:
+                found = Found()
+                self._add(check, found, f"the server does not speak {self._revision}: {answer}")
+            else:
+                await self._probe(check)
         return False
 
     async def _probe(self, check: Check) -> None:

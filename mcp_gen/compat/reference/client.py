@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 from msgspec import UNSET, Struct
 
-from mcp_gen.compat.json_values import Json, entries, is_object, member, objects
+from mcp_gen.compat.json_values import Json, entries, is_object, is_same_id, member, objects
 from mcp_gen.compat.method_names import method_of, python_name
 from mcp_gen.compat.reference.call import Failure, Unanswered
 from mcp_gen.compat.reference.http_headers import request_headers
@@ -313,9 +313,17 @@ class ReferenceClient:
         """
         return next_round(params, reply.result, self.answers)
 
-    async def reply_to(self, asked: WireEvent, *, within_s: float | None = None) -> ServerReply:
-        """Wait for the answer to a request that was sent."""
-        id = member(asked.message, "id")
+    async def reply_to(
+        self, asked: WireEvent, *, id: Any = UNSET, within_s: float | None = None
+    ) -> ServerReply:
+        """Wait for the answer to a request that was sent.
+
+        Args:
+            asked: The message with the request.
+            id: The id of the request; without one, that of the message.
+            within_s: Longest wait, in seconds; None: the `timeout_s` of the client.
+        """
+        id = member(asked.message, "id") if id is UNSET else id
         exchanges = {asked.exchange}
 
         def ends(event: WireEvent) -> bool:
@@ -521,10 +529,8 @@ def answer_in(event: WireEvent, id: Any) -> Json | None:
     if event.kind != "message":
         return None
     for entry in entries(event.message):
-        if "method" not in entry and "id" in entry:
-            found = entry["id"]
-            if type(found) is type(id) and found == id:
-                return entry
+        if "method" not in entry and "id" in entry and is_same_id(entry["id"], id):
+            return entry
     return None
 
 

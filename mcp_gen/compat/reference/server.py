@@ -19,18 +19,16 @@ from mcp_gen.compat.method_names import method_of, methods_of, python_name
 from mcp_gen.compat.reference.call import Failure, NeedsInput, Outlet, ReferenceCall, Unanswered
 from mcp_gen.compat.reference.feature_handlers import FeatureHandlers
 from mcp_gen.compat.reference.features import CONTENT
-from mcp_gen.compat.reference.features import text_result as _text
+from mcp_gen.compat.reference.metadata import text_content as _text
 from mcp_gen.compat.reference.rounds import ServerRounds
 from mcp_gen.compat.reference.shaping import log_levels, shaped, wire_type
 from mcp_gen.compat.reference.tasks import TasksOfServer
-from mcp_wire import profile as profile_of
 
 if TYPE_CHECKING:
     from mcp_wire.method import Method
 
 __all__ = ["ReferenceServer"]
 
-NAME = "mcp-gen reference server"
 TTL_MS = 60_000
 
 
@@ -42,7 +40,7 @@ class ReferenceServer(FeatureHandlers, ServerRounds, TasksOfServer):
     """
 
     def __init__(self, revision: str) -> None:
-        super().__init__(profile_of(revision))
+        super().__init__(revision)
         self.violations: list[ClosedViolation] = []
         """Everything that the client sent and the revision does not have."""
         self.log_level: str | None = None
@@ -184,7 +182,8 @@ class ReferenceServer(FeatureHandlers, ServerRounds, TasksOfServer):
         name = python_name(call.method)
         handle = getattr(self, name, None) if name else None
         if method is None or not method.from_client or handle is None:
-            raise Failure(errors.method_not_found, "Method not found")
+            # A client of an earlier revision can do nothing but show this to its user.
+            raise Failure(errors.method_not_found, "Method not found", self.advice(call))
         if not self._is_open and method not in (self.profile.handshake, self.profile.ping):
             raise Failure(errors.invalid_request, "The connection is not initialized")
         self.check_metadata(call)
@@ -200,21 +199,7 @@ class ReferenceServer(FeatureHandlers, ServerRounds, TasksOfServer):
 
     def check_metadata(self, call: ReferenceCall) -> None:
         """Refuse a request that does not say what each must, where there is no handshake."""
-        profile = self.profile
-        if profile.protocol_version_key is None or profile.client_capabilities_key is None:
-            return
-        version = call.meta.get(profile.protocol_version_key)
-        capabilities = call.meta.get(profile.client_capabilities_key)
-        if version is None or not is_object(capabilities):
-            raise Failure(profile.errors.invalid_params, "Missing protocol version or capabilities")
-        if version != profile.revision:
-            assert profile.errors.unsupported_protocol_version is not None
-            raise Failure(
-                profile.errors.unsupported_protocol_version,
-                "Unsupported protocol version",
-                {"supported": [profile.revision], "requested": version},
-            )
-        self.client_capabilities = capabilities
+        super().check_metadata(call)
         self.check_level(call)
 
     def check_level(self, call: ReferenceCall) -> None:
@@ -229,10 +214,7 @@ class ReferenceServer(FeatureHandlers, ServerRounds, TasksOfServer):
         kind = self.result_type(method, result)
         if kind is dict:
             return result
-        made: Json = shaped(kind, {"ttlMs": TTL_MS, "cacheScope": "public", **result})
-        if self.profile.server_info_key:
-            made["_meta"] = {**made.get("_meta", {}), self.profile.server_info_key: self.info()}
-        return made
+        return self.signed(shaped(kind, {"ttlMs": TTL_MS, "cacheScope": "public", **result}))
 
     # --- frames ---
 
@@ -282,14 +264,19 @@ class ReferenceServer(FeatureHandlers, ServerRounds, TasksOfServer):
         Raises:
             Failure: the client has answered with an error.
         """
-        self._last_id += 1
-        asked = {"jsonrpc": "2.0", "id": self._last_id, **frame}
+        id = self.next_id()
+        asked = {"jsonrpc": "2.0", "id": id, **frame}
         waiting = asyncio.get_running_loop().create_future()
-        self._asked[_key(self._last_id)] = waiting
+        self._asked[_key(id)] = waiting
         self._checker.check(msgspec.json.encode(asked), "server")
         (outlet or self._to_client)(asked)
         found: Json = await waiting
         return found
+
+    def next_id(self) -> Any:
+        """Return an id for a request to the client that was not used before."""
+        self._last_id += 1
+        return self._last_id
 
     # --- what it offers ---
 
@@ -301,10 +288,6 @@ class ReferenceServer(FeatureHandlers, ServerRounds, TasksOfServer):
         """Tell the client that it will hear of all that it asked for."""
         self.check_news_of_tasks(call)
         super().acknowledge(call)
-
-    def info(self) -> Json:
-        """Return name and version of the server."""
-        return {"name": NAME, "version": "1.0.0"}
 
     # --- handlers, by Python name ---
 

@@ -12,11 +12,11 @@ if TYPE_CHECKING:
     from mcp_gen.compat.transcript import Transcript
 
 
-@rule("base:frames:valid", unseen=NOTHING, is_general=True)
+@rule("base:frames:valid", unseen=NOTHING, is_general=True, is_last=True)
 def the_server_sends_valid_frames(transcript: Transcript, found: Found) -> None:
     judge_frames(transcript, found, "server", unnamed=False)
 
 
-@rule("base:frames:named", unseen=NOTHING, is_general=True)
+@rule("base:frames:named", unseen=NOTHING, is_general=True, is_last=True)
 def the_server_sends_no_other_members(transcript: Transcript, found: Found) -> None:
     judge_frames(transcript, found, "server", unnamed=True)
