@@ -421,7 +421,8 @@ class ReferenceEndpoint(EndpointApp):
         """Return the error for a header that does not say what the message says."""
         code = self.profile.errors.header_mismatch
         assert code is not None
-        return Failure(code, f"Header mismatch: {header}")
+        # A client of an earlier revision can do nothing but show the data to its user.
+        return Failure(code, f"Header mismatch: {header}", {"supported": [self.profile.revision]})
 
     def refused(self, status: int, failure: Failure, id: Any = None) -> EndpointResponse:
         """Return the response with an error."""

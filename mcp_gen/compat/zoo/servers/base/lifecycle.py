@@ -5,6 +5,7 @@ from __future__ import annotations
 from mcp_gen.compat.json_values import Json, is_object, member
 from mcp_gen.compat.reference.call import Failure, ReferenceCall, Unanswered
 from mcp_gen.compat.reference.server import ReferenceServer
+from mcp_gen.compat.reference.tasks import ReferenceTask
 from mcp_gen.compat.zoo.zoo import breaks, keeps
 
 
@@ -244,21 +245,21 @@ class RefusesExtensions(ReferenceServer):
 class UndeclaredExtension(ReferenceServer):
     """Answers the requests of an extension that it does not declare."""
 
-    async def answer(self, call: ReferenceCall) -> Json:
-        if "taskId" in call.params:
-            return await self.discover_again(call)
-        return await super().answer(call)
+    def task_capabilities(self) -> Json:
+        return {}
 
-    async def discover_again(self, call: ReferenceCall) -> Json:
-        """Return the exact result of discovery."""
-        discover = self.profile.discover
-        assert discover is not None
-        return self.exact(discover, await self.discover(call))
+    def find_task(self, call: ReferenceCall) -> ReferenceTask:
+        task = ReferenceTask(call, ttl_ms=1000)
+        task.id = call.params["taskId"]
+        return task
 
 
 @keeps("lifecycle:extensions:off")
 class RefusesTasks(ReferenceServer):
     """Refuses the requests of an extension in its own words."""
+
+    def task_capabilities(self) -> Json:
+        return {}
 
     async def answer(self, call: ReferenceCall) -> Json:
         if "taskId" in call.params:
