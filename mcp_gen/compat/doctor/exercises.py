@@ -7,12 +7,16 @@ asked for, and completions begin with nothing.
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Iterator
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
+from mcp_gen.compat.checks.dialogue import Dialogue
 from mcp_gen.compat.checks.exchanges import exchanges
+from mcp_gen.compat.checks.trial import CalledTool, kind_of
 from mcp_gen.compat.checks.uris import variables
+from mcp_gen.compat.doctor.task_exercise import follow_tasks
 from mcp_gen.compat.json_values import Json, member, objects
 from mcp_gen.compat.method_names import python_name
+from mcp_gen.compat.reference.client import plain_capabilities
 from mcp_gen.compat.reference.shaping import part_names
 
 if TYPE_CHECKING:
@@ -44,7 +48,7 @@ async def list_everything(server: TriedServer) -> None:
     client = await server.main()
     for name, capability in LISTS.items():
         if capability in client.server_capabilities:
-            server.items[name] = await client.list_all(name)
+            server.listed[kind_of(name)] = await client.list_all(name)
 
 
 async def subscribe(server: TriedServer) -> None:
@@ -69,7 +73,7 @@ async def get_prompts(server: TriedServer) -> None:
     client = await server.main()
     free = [
         prompt["name"]
-        for prompt in server.items.get("list_prompts", [])
+        for prompt in server.listed.get("prompts", [])
         if isinstance(prompt.get("name"), str)
         and not any(one.get("required") for one in objects(prompt.get("arguments")))
     ]
@@ -89,19 +93,56 @@ async def complete_arguments(server: TriedServer) -> None:
 
 
 async def call_tools(server: TriedServer) -> None:
-    """Call the tools that the user has named, with a progress token."""
+    """Call the tools that the user has named, and ask to hear of progress and to see the log."""
     client = await server.main()
+    profile = client.profile
+    if "logging" in client.server_capabilities and profile.log_level_key is None:
+        await client.ask("set_level", {"level": "debug"})
+    level = {profile.log_level_key: "debug"} if profile.log_level_key else {}
     for number, call in enumerate(server.calls):
-        token = {client.profile.progress_token_key: f"progress-{number}"}
-        params: dict[str, Any] = {"name": call.name, "arguments": call.arguments}
-        await client.ask("call_tool", params, meta=token)
+        token = {profile.progress_token_key: f"progress-{number}"}
+        start = len(client.transcript.events)
+        reply = await client.call_through("call_tool", call.params, meta={**token, **level})
+        asked = Dialogue(client.transcript).questions()
+        kinds = {str(one.asked.get("method")) for one in asked if one.event.number >= start}
+        server.called.append(CalledTool(call, reply, frozenset(kinds)))
+        if reply.timed_out and profile.cancelled is not None:
+            await client.tell(profile.cancelled, {"requestId": member(reply.asked.message, "id")})
+
+
+async def call_tools_declaring_less(server: TriedServer) -> None:
+    """Call the tools as a client that declares nothing, and as one that declares no parts."""
+    ended = [one.call for one in server.called if not one.reply.timed_out]
+    if not ended:
+        return
+    declared: list[Json] = [{}]
+    if server.profile.declares_sampling_parts:
+        declared.append(plain_capabilities(server.profile))
+    for capabilities in declared:
+        client = server.client(capabilities=capabilities)
+        try:
+            await client.open()
+            for call in ended:
+                await client.call_through("call_tool", call.params)
+        finally:
+            await client.aclose()
+
+
+async def ask_with_other_ids(server: TriedServer) -> None:
+    """Ask for what every server answers, with ids that are texts and look like numbers."""
+    client = await server.main()
+    harmless = client.profile.ping or client.profile.discover
+    assert harmless is not None
+    for id in ("7001", "7002.0", 0):
+        await client.ask(harmless, id=id)
 
 
 async def list_again(server: TriedServer) -> None:
     """List everything once more, and wait for what the server has to tell of it."""
     client = await server.main()
-    for name in server.items:
-        await client.list_all(name)
+    for name in LISTS:
+        if kind_of(name) in server.listed:
+            await client.list_all(name)
     await client.settle()
 
 
@@ -145,13 +186,13 @@ def _name_of_listening(profile: Profile) -> str:
 
 
 def _texts(server: TriedServer, name: str, key: str) -> list[str]:
-    found = [item.get(key) for item in server.items.get(name, [])]
+    found = [item.get(key) for item in server.listed.get(kind_of(name), [])]
     return [one for one in found if isinstance(one, str)]
 
 
 def _completions(server: TriedServer) -> Iterator[Json]:
     """Yield the params of a completion for each argument that there is."""
-    for prompt in server.items.get("list_prompts", []):
+    for prompt in server.listed.get("prompts", []):
         for argument in objects(prompt.get("arguments")):
             if not isinstance(argument.get("name"), str) or not isinstance(prompt.get("name"), str):
                 continue
@@ -168,6 +209,7 @@ def _completions(server: TriedServer) -> Iterator[Json]:
 
 
 EXERCISES: tuple[Callable[[TriedServer], Awaitable[None]], ...] = (
+    ask_with_other_ids,
     listen_for_lists,
     list_everything,
     subscribe,
@@ -177,4 +219,6 @@ EXERCISES: tuple[Callable[[TriedServer], Awaitable[None]], ...] = (
     call_tools,
     list_again,
     unsubscribe,
+    call_tools_declaring_less,
+    follow_tasks,
 )

@@ -5,7 +5,7 @@ from __future__ import annotations
 import base64
 from typing import Any, TypeAlias
 
-__all__ = ["CONTENT", "PNG", "PROMPTS", "RESOURCES", "TEMPLATES", "TOOLS", "WAV"]
+__all__ = ["CONTENT", "PNG", "PROMPTS", "RESOURCES", "TEMPLATES", "TOOLS", "WAV", "text_result"]
 
 Json: TypeAlias = dict[str, Any]
 
@@ -52,6 +52,14 @@ TOOLS: tuple[Json, ...] = (
     _tool("ask_user", "Ask the user for a name."),
     _tool("ask_model", "Ask the model for a text."),
     _tool("ask_roots", "Ask for the roots."),
+    _tool("slow", "Return after some steps.", execution={"taskSupport": "optional"}),
+    _tool(
+        "slow_failing",
+        "Return an error after a step.",
+        {"how": {"type": "string", "enum": ["tool", "protocol"]}},
+        execution={"taskSupport": "optional"},
+    ),
+    _tool("slow_asking", "Ask the user, as a task.", execution={"taskSupport": "required"}),
 )
 
 PROMPTS: tuple[Json, ...] = (
@@ -84,3 +92,8 @@ CONTENT: tuple[Json, ...] = (
     {"type": "resource_link", **RESOURCES[0]},
 )
 """One block of each kind of content."""
+
+
+def text_result(text: str) -> Json:
+    """Return the result of a tool with one text."""
+    return {"content": [{"type": "text", "text": text}]}
