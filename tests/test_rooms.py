@@ -109,7 +109,12 @@ FLOORS: Mapping[str, tuple[tuple[str, ...], ...]] = {
         ("checks", "zoo"),
         ("scenarios",),
         ("checks.servers", "checks.clients", "scenarios.core", "zoo.servers", "zoo.clients"),
-        ("checks.servers.base", "zoo.servers.base"),
+        (
+            "checks.servers.base",
+            "checks.servers.features",
+            "zoo.servers.base",
+            "zoo.servers.features",
+        ),
         ("doctor",),
         ("demo",),
     ),

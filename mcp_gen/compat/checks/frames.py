@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 __all__ = ["NOTHING", "judge_frames", "violations"]
 
 NOTHING = "no message came"
+_INNER = re.compile(r"(?:missing required field `(?P<field>\w+)`.*)? - at `\$(?P<path>[^`]*)`$")
+"""End of a text that names the place of a value which cannot be decoded, below its part."""
 _PART = re.compile(r"\$(\[\d+\])?\.(params|result|error)\b")
 """Path of a part that a type describes: the members around it have rules of their own."""
 
@@ -40,7 +42,16 @@ def violations(transcript: Transcript, side: Sender) -> Iterator[tuple[WireEvent
             )
         for violation in found:
             if event.sender == side and _PART.match(violation.path):
-                yield event, violation
+                yield event, violation._replace(path=_place(violation))
+
+
+def _place(violation: ClosedViolation) -> str:
+    """Return the path of what is wrong, also where the violation names that of its part."""
+    inner = _INNER.search(violation.what)
+    if inner is None:
+        return violation.path
+    field = f".{inner['field']}" if inner["field"] else ""
+    return f"{violation.path}{inner['path']}{field}"
 
 
 def _revision_asked_for(event: WireEvent, revision: str) -> str | None:

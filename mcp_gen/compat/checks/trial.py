@@ -81,8 +81,8 @@ class TriedServer:
         self.called: list[CalledTool] = []
         """The calls of the first exercise, in order."""
         self.transcripts: list[Transcript] = []
-        self.listed: dict[str, list[Json]] = {}
-        """What the server has listed, by the name of the kind in the report."""
+        self.items: dict[str, list[Json]] = {}
+        """What it has listed, by the Python name of the method, such as `list_tools`."""
         self._opens = opens
         self._main: ReferenceClient | None = None
 
@@ -190,6 +190,29 @@ class ServerTrial(Found):
         if found is None or found is False:
             raise NotTested(f"the server does not declare `{capability}`")
         return client
+
+    def items(self, name: str) -> list[Json]:
+        """Return what the server has listed; nothing if it has not declared the list.
+
+        Args:
+            name: The Python name of the method, such as `list_tools`.
+        """
+        return self._server.items.get(name, [])
+
+    def has_listed(self, name: str) -> bool:
+        """Return True if the server was asked for a list, because it has declared it."""
+        return name in self._server.items
+
+    def listed(self, name: str) -> list[Json]:
+        """Return what the server has listed: at least one item; see `items`.
+
+        Raises:
+            NotTested: it has listed nothing.
+        """
+        found = self.items(name)
+        if not found:
+            raise NotTested(f"the server has no {name.removeprefix('list_').replace('_', ' ')}")
+        return found
 
     async def end(self) -> None:
         """Close what the check has opened."""

@@ -23,6 +23,8 @@ if TYPE_CHECKING:
 
 __all__ = ["ENDED", "ReferenceTask", "TaskCall", "TasksOfServer"]
 
+OWN_CODE = 4001
+"""Code of an error that is the server's own: outside of what JSON-RPC reserves."""
 TTL_MS = 60_000
 MAX_TTL_MS = 3_600_000
 POLL_INTERVAL_MS = 10
@@ -443,7 +445,7 @@ class TasksOfServer:
         """Fail after a step: with an error of the tool, or with one of the protocol."""
         await call.step()
         if arguments["how"] == "protocol":
-            raise Failure(self.profile.errors.internal_error, "it failed inside")
+            raise Failure(OWN_CODE, "it failed inside")
         return {"content": [{"type": "text", "text": "it failed"}], "isError": True}
 
     async def run_slow_asking(self, call: ReferenceCall, arguments: Json) -> Json:
