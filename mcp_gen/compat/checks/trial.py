@@ -70,6 +70,7 @@ class TriedServer:
         revision: str | None = None,
         capabilities: dict[str, Any] | None = None,
         answers: Answers | None = None,
+        listens: bool = True,
     ) -> ReferenceClient:
         """Return a client of a new connection, which is not opened yet."""
         # What is asked at another revision is not judged as this one's.
@@ -78,7 +79,12 @@ class TriedServer:
         if spoken == self.profile.revision:
             self.transcripts.append(wire.transcript)
         return ReferenceClient(
-            wire, spoken, capabilities=capabilities, answers=answers, timeout_s=self.timeout_s
+            wire,
+            spoken,
+            capabilities=capabilities,
+            answers=answers,
+            timeout_s=self.timeout_s,
+            listens=listens,
         )
 
     async def main(self) -> ReferenceClient:
