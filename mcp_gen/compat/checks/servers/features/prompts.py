@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from mcp_gen.compat.checks.check import probe, rule
 from mcp_gen.compat.checks.exchanges import RequestExchange, exchanges, items
 from mcp_gen.compat.checks.found import NotTested
+from mcp_gen.compat.checks.frames import violations
 from mcp_gen.compat.checks.servers.features.content import fault_of_data, fault_of_resource
 from mcp_gen.compat.checks.servers.features.offers import (
     answers_its_list,
@@ -15,7 +16,6 @@ from mcp_gen.compat.checks.servers.features.offers import (
     is_refused,
     undeclared,
 )
-from mcp_gen.compat.checks.frames import violations
 from mcp_gen.compat.json_values import Json, is_array, is_object, member, objects
 
 if TYPE_CHECKING:
