@@ -102,11 +102,13 @@ FLOORS: Mapping[str, tuple[tuple[str, ...], ...]] = {
     "mcp_gen.compat": (
         ("requirements", "frame_check", "method_names", "json_values"),
         ("recording", "transcript"),
+        ("transcript_log",),
         ("report", "wire"),
         ("reference",),
         ("checks", "zoo"),
         ("checks.servers", "checks.clients", "zoo.servers", "zoo.clients"),
         ("doctor",),
+        ("plugin",),
         ("demo",),
     ),
     "mcp_gen.cli": (("console",), ("commands",), ("reloaded",), ("app", "reloading")),
