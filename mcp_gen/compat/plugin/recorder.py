@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
@@ -56,8 +56,7 @@ class Recorder:
         if isinstance(inner, PostingTransport):
             inner.intercept(lambda requests: TappedRequests(requests, transcript))
             return inner
-        # Whatever posts is a PostingTransport.
-        return TappedTransport(cast("Duplex", inner), transcript)
+        return TappedTransport(inner, transcript)
 
 
 def spoken_at(revision: str, transcript: Transcript) -> Transcript:
