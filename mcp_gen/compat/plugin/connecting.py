@@ -74,7 +74,7 @@ async def connected(
             await asyncio.gather(*serving)
 
         ended.push_async_callback(close)
-        target = recorder.recorded(resolve_target(way.target, serve))
+        target = recorder.recorded(resolve_target(way.target, serve, env=way.env))
         asked = test.revision
 
         def said() -> tuple[Conversations, ...]:

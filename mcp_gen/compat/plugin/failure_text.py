@@ -22,7 +22,8 @@ def failure_text(found: Sequence[SideOutcome], transport: str) -> str:
     if not found:
         return ""
     number = len(found)
-    broken = "1 requirement is" if number == 1 else f"{number} requirements are"
+    first = found[0].outcome.requirement
+    broken = f"{first} is" if number == 1 else f"{number} requirements are"
     revision = found[0].outcome.revision
     lines = [f"{broken} broken at {revision} over {transport}"]
     for one in found:

@@ -25,6 +25,7 @@ from mcp_gen.core.errors import UsageError
 
 if TYPE_CHECKING:
     from mcp_gen.client.connecting.targets import Target
+    from mcp_gen.transports.environment import Environment
 
 __all__ = ["AsgiCallable", "Reached", "reached", "shown"]
 
@@ -42,10 +43,12 @@ class Reached(Struct, frozen=True):
     Args:
         target: Target of `Client.connect`.
         transport: What carries the messages.
+        env: Environment variables of a command: a server under test sees those of the test.
     """
 
     target: Target
     transport: Transport
+    env: Environment = None
 
 
 @asynccontextmanager
@@ -74,7 +77,7 @@ async def reached(
             "a command is reached over stdio: for http, `mcp_server` names a URL or Python code",
             over,
         )
-        yield Reached(named.words, "stdio")
+        yield Reached(named.words, "stdio", "inherit")
     elif over == "stdio":
         _refuse_unless(
             isinstance(named, CodeTarget),
@@ -82,7 +85,7 @@ async def reached(
             "names a file or a command",
             over,
         )
-        yield Reached([sys.executable, "-c", _RUN, "run", str(named)], "stdio")
+        yield Reached([sys.executable, "-c", _RUN, "run", str(named)], "stdio", "inherit")
     elif over == "http" or (named is None and _is_app(server)):
         _refuse_unless(over in ("", "http"), "an ASGI app is reached over http", over)
         async with listening(_app(named, server)) as url:
@@ -123,7 +126,7 @@ def _texts(words: Any) -> tuple[str, ...]:
 
 
 def _is_app(server: Any) -> bool:
-    return callable(server) and not hasattr(server, "serve") and not hasattr(server, "start")
+    return callable(server) and not hasattr(server, "serve") and not hasattr(server, "send")
 
 
 def _app(named: CodeTarget | None, server: Any) -> Any:

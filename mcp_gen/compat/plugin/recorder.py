@@ -86,7 +86,7 @@ def _from(start: int, events: list[WireEvent]) -> list[WireEvent]:
         event
         for event in events
         # The head of an HTTP request comes before its message.
-        if (event.exchange >= exchange if exchange else event.number >= start)
+        if (event.exchange >= exchange if event.exchange else event.number >= start)
         and not any(msgspec.json.encode(id) in earlier for id in _ids(event, "server"))
     ]
 
