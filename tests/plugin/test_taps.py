@@ -100,7 +100,28 @@ def test_an_answer_to_what_was_left_out_is_left_out_when_it_comes_late() -> None
     assert ids == [2, 2]
 
 
-def test_without_a_handshake_there_is_nothing_to_judge_where_there_must_be_one() -> None:
+def test_an_id_may_be_used_again_after_the_question() -> None:
+    transcript = Transcript("", "stdio")
+    transcript.add("client", "message", frame(id=1, method="server/discover"))
+    transcript.add("server", "message", frame(id=1, error={"code": -32601, "message": "no"}))
+    transcript.add("client", "message", frame(id=1, method="initialize"))
+    transcript.add("server", "message", frame(id=1, result={}))
+    kept = [members for _, members in spoken_at(OLDER, transcript).frames()]
+    assert [one.get("method", "answer") for one in kept] == ["initialize", "answer"]
+
+
+async def test_over_http_the_whole_exchange_of_the_question_is_left_out() -> None:
+    recorder = Recorder("http")
+    older = Server("older", revisions=[OLDER])
+    async with listening(older.asgi()) as url, Client("test") as client:
+        session = await client.connect(recorder.recorded(resolve_target(url, in_background)))
+        assert session.revision == OLDER
+    (transcript,) = recorder.transcripts(OLDER)
+    assert [event.kind for event in transcript.events[:2]] == ["request", "message"]
+    assert next(iter(transcript.frames())).members["method"] == "initialize"
+
+
+def test_a_connection_for_the_question_alone_is_nothing_to_judge() -> None:
     transcript = Transcript("", "memory")
     transcript.add("client", "message", frame(id=1, method="server/discover"))
     assert spoken_at(OLDER, transcript).events == []

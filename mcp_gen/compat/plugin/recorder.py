@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import msgspec
 
@@ -15,7 +15,7 @@ from mcp_gen.compat.transcript import Transcript
 from mcp_gen.transports.http_client.posting import PostingTransport
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
 
     from mcp_gen.client.connecting.targets import ConnectTarget
     from mcp_gen.compat.transcript import Transport, WireEvent
@@ -62,47 +62,49 @@ class Recorder:
 def spoken_at(revision: str, transcript: Transcript) -> Transcript:
     """Return the part of a transcript that was spoken at a revision.
 
-    A client that looks for the newest revision of both sides asks at another one first: that
-    request and its answer are left out, as is all before the handshake.
+    A client that looks for the newest revision of both sides asks first with a request that older
+    revisions do not have: there it is left out, with its answer.
+
+    Args:
+        revision: The revision.
+        transcript: The transcript of one connection.
     """
     spoken = Transcript(revision, transcript.transport)
-    events = transcript.events
-    handshake = mcp_wire.profile(revision).handshake
-    if handshake is not None:
-        start = next((at for at, one in enumerate(events) if _asks(one, handshake.name)), None)
-        events = [] if start is None else _from(start, events)
-    spoken.events = [
-        msgspec.structs.replace(event, number=number) for number, event in enumerate(events)
-    ]
+    probes = _probes() - mcp_wire.profile(revision).methods.keys()
+    events = list(_without(probes, transcript.events)) if probes else transcript.events
+    if any(event.kind == "message" for event in events):
+        spoken.events = [
+            msgspec.structs.replace(event, number=number) for number, event in enumerate(events)
+        ]
     spoken.is_full = transcript.is_full
     return spoken
 
 
-def _from(start: int, events: list[WireEvent]) -> list[WireEvent]:
-    """Return the events from a request on, without answers to earlier ones."""
-    exchange = events[start].exchange
-    earlier = {msgspec.json.encode(id) for event in events[:start] for id in _ids(event, "client")}
-    return [
-        event
-        for event in events
-        # The head of an HTTP request comes before its message.
-        if (event.exchange >= exchange if event.exchange else event.number >= start)
-        and not any(msgspec.json.encode(id) in earlier for id in _ids(event, "server"))
-    ]
+def _without(methods: set[str], events: list[WireEvent]) -> Iterator[WireEvent]:
+    """Yield the events that are neither requests of these methods nor of what came of them."""
+    asked = {event.exchange for event in events if event.exchange and _asks(event, methods)}
+    open_ids: set[bytes] = set()
+    for event in events:
+        if _asks(event, methods):
+            open_ids |= _ids(event)
+        elif event.sender == "server" and _ids(event) & open_ids:
+            open_ids -= _ids(event)
+        elif event.exchange not in asked:
+            yield event
 
 
-def _asks(event: WireEvent, method: str) -> bool:
+def _probes() -> set[str]:
+    """Return the methods that ask a server for its revisions."""
+    profiles = map(mcp_wire.profile, mcp_wire.REVISIONS)
+    return {profile.discover.name for profile in profiles if profile.discover is not None}
+
+
+def _asks(event: WireEvent, methods: set[str]) -> bool:
     return event.sender == "client" and any(
-        one.get("method") == method for one in entries(event.message)
+        one.get("method") in methods for one in entries(event.message)
     )
 
 
-def _ids(event: WireEvent, sender: str) -> list[Any]:
-    """Return the ids of the requests of the client in an event, or of the server's answers."""
-    if event.sender != sender:
-        return []
-    return [
-        one["id"]
-        for one in entries(event.message)
-        if "id" in one and ("method" in one) == (sender == "client")
-    ]
+def _ids(event: WireEvent) -> set[bytes]:
+    """Return the ids of the messages of an event, as JSON: 1 and "1" are two ids."""
+    return {msgspec.json.encode(one["id"]) for one in entries(event.message) if "id" in one}

@@ -52,7 +52,7 @@ def write_html(rows: Sequence[TestRow], file: Path) -> list[Path]:
     for report in reports_of(rows):
         path = file.with_name(f"{file.stem}-{report.side}{file.suffix}") if written else file
         path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(page.html_of(report), "utf-8")
+        path.write_text(page.html_report(report), "utf-8")
         written.append(path)
     return written
 

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from mcp_gen.compat.plugin.conversations import Conversations
+from mcp_gen.compat.plugin.recorder import spoken_at
 from mcp_gen.compat.reference.peers import ServerPeer
 from mcp_gen.compat.reference.server import ReferenceServer
 from mcp_gen.compat.requirements.manifest import requirements
@@ -97,5 +98,6 @@ class McpZoo:
             sides: tuple[Side, ...] = (
                 ("client", "server") if peer.kind is ReferenceServer else ("client",)
             )
-            for transcript in peer.transcripts:
-                yield Conversations(name, peer.revision, transcript.transport, [transcript], sides)
+            for whole in peer.transcripts:
+                said = spoken_at(peer.revision, whole)
+                yield Conversations(name, peer.revision, said.transport, [said], sides)
