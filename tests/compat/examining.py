@@ -36,16 +36,28 @@ def revisions_to_try(requirement: str) -> tuple[str, ...]:
     return (revisions[crc32(requirement.encode()) % len(revisions)],)
 
 
-async def examined(peer: type[Any], revision: str) -> Report:
-    """Return the report on a server of the zoo."""
+LONG_CALLS = {"cancellation": (ToolCall("wait", {}),)}
+"""Calls that do not end by themselves, by the area of the requirements that need them."""
+
+
+async def examined(peer: type[Any], revision: str, requirement: str = "") -> Report:
+    """Return the report on a server of the zoo.
+
+    Args:
+        peer: Class of the server.
+        revision: The revision.
+        requirement: Requirement that it breaks or keeps, which may need a transport or a long call.
+    """
+    row = requirements().get(requirement)
+    bound = row.transport if row else "any"
     opens = MemoryOpener(lambda spoken: DuplexServing(peer(revision)))
     try:
         return await examine_server(
             opens,
             target=peer.__name__,
-            transport="memory",
+            transport="memory" if bound == "any" else bound,
             revisions=(revision,),
-            calls=CALLS,
+            calls=(*CALLS, *LONG_CALLS.get(requirement.partition(":")[0], ())),
             timeout_s=TIMEOUT_S,
         )
     finally:

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from contextlib import AsyncExitStack
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
 from msgspec import Struct
 
@@ -18,6 +18,8 @@ if TYPE_CHECKING:
     from mcp_gen.compat.wire.wire import Wire
 
 __all__ = ["CalledTool", "Opens", "ServerTrial", "ToolCall", "TriedServer", "shown"]
+
+T = TypeVar("T")
 
 Opens: TypeAlias = "Callable[[str], Wire]"
 """Makes a wire to the server for a revision, with an empty transcript; does not open it."""
@@ -80,6 +82,8 @@ class TriedServer:
         self.timeout_s = timeout_s
         self.called: list[CalledTool] = []
         """The calls of the first exercise, in order."""
+        self.shared: dict[Any, Any] = {}
+        """What a check has found out and others use, by the function that does it."""
         self.transcripts: list[Transcript] = []
         self._opens = opens
         self._main: ReferenceClient | None = None
@@ -154,6 +158,14 @@ class ServerTrial(Found):
         client = self.unopened(**named)
         await client.open()
         return client
+
+    async def once(self, find_out: Callable[[ServerTrial], Awaitable[T]]) -> T:
+        """Return what a function finds out; it is called for the first of the checks that ask."""
+        shared = self._server.shared
+        if find_out not in shared:
+            shared[find_out] = await find_out(self)
+        found: T = shared[find_out]
+        return found
 
     def answered(self, reply: ServerReply) -> ServerReply:
         """Return a reply that has an answer.
