@@ -261,10 +261,9 @@ async def nothing_is_sent_for_a_cancelled_request(trial: ServerTrial) -> None:
 def told_of(
     trial: ServerTrial, one: CancelledCall, sent: WireEvent, expected: str, came: str
 ) -> None:
-    late_s = sent.at_s - one.cancelled.at_s
-    trial.broken(
-        expected, f"{came} after {late_s:.3f} s", one.asked, one.cancelled, sent, where="$"
-    )
+    """Report a message that came after a cancellation."""
+    came = f"{came} after {sent.at_s - one.cancelled.at_s:.3f} s"
+    trial.broken(expected, came, one.asked, one.cancelled, sent, where="$")
 
 
 @probe("cancellation:received:race")
