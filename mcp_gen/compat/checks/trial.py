@@ -49,11 +49,13 @@ class CalledTool(Struct, frozen=True):
         call: The call.
         reply: Its last reply.
         questions: Methods of the questions that were asked during it, by their names on the wire.
+        rounds: Number of requests that it took.
     """
 
     call: ToolCall
     reply: ServerReply
     questions: frozenset[str]
+    rounds: int
 
 
 class TriedServer:
