@@ -321,10 +321,13 @@ async def answers_of_another_kind_are_refused(trial: ServerTrial) -> None:
 def wrong_answers(trial: ServerTrial, asked: Json) -> list[Json]:
     """Return responses that answer none of the questions."""
     roots = trial.profile.list_roots
-    for_roots = [member(one, "method") == (roots and roots.name) for one in asked.values()]
-    other: Json = {"action": "decline"} if all(for_roots) else {"roots": []}
-    kinds: tuple[Any, ...] = ("nonsense", {"nonsense": True}, other)
-    return [dict.fromkeys(asked, one) for one in kinds]
+    other: Json = {
+        key: {"action": "decline"}
+        if roots and member(one, "method") == roots.name
+        else {"roots": []}
+        for key, one in asked.items()
+    }
+    return [dict.fromkeys(asked, "nonsense"), dict.fromkeys(asked, {"nonsense": True}), other]
 
 
 @probe("mrtr:responses:extra")
