@@ -321,13 +321,13 @@ async def answers_of_another_kind_are_refused(trial: ServerTrial) -> None:
 def wrong_answers(trial: ServerTrial, asked: Json) -> list[Json]:
     """Return responses that answer none of the questions."""
     roots = trial.profile.list_roots
+    no, none = {"action": "decline"}, {"roots": []}
     other: Json = {
-        key: {"action": "decline"}
-        if roots and member(one, "method") == roots.name
-        else {"roots": []}
+        key: no if roots and member(one, "method") == roots.name else none
         for key, one in asked.items()
     }
-    return [dict.fromkeys(asked, "nonsense"), dict.fromkeys(asked, {"nonsense": True}), other]
+    nonsense: Json = {key: {"nonsense": True} for key in asked}
+    return [dict.fromkeys(asked, "nonsense"), nonsense, other]
 
 
 @probe("mrtr:responses:extra")
