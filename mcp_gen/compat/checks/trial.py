@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from contextlib import AsyncExitStack
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
 from msgspec import Struct
 
@@ -18,6 +18,8 @@ if TYPE_CHECKING:
     from mcp_gen.compat.wire.wire import Wire
 
 __all__ = ["CalledTool", "Opens", "ServerTrial", "ToolCall", "TriedServer", "shown"]
+
+T = TypeVar("T")
 
 Opens: TypeAlias = "Callable[[str], Wire]"
 """Makes a wire to the server for a revision, with an empty transcript; does not open it."""
@@ -47,11 +49,13 @@ class CalledTool(Struct, frozen=True):
         call: The call.
         reply: Its last reply.
         questions: Methods of the questions that were asked during it, by their names on the wire.
+        rounds: Number of requests that it took.
     """
 
     call: ToolCall
     reply: ServerReply
     questions: frozenset[str]
+    rounds: int
 
 
 class TriedServer:
@@ -80,6 +84,8 @@ class TriedServer:
         self.timeout_s = timeout_s
         self.called: list[CalledTool] = []
         """The calls of the first exercise, in order."""
+        self.shared: dict[Any, Any] = {}
+        """What a check has found out and others use, by the function that does it."""
         self.transcripts: list[Transcript] = []
         self.items: dict[str, list[Json]] = {}
         """What it has listed, by the Python name of the method, such as `list_tools`."""
@@ -172,6 +178,14 @@ class ServerTrial(Found):
         client = self.unopened(**named)
         await client.open()
         return client
+
+    async def once(self, find_out: Callable[[ServerTrial], Awaitable[T]]) -> T:
+        """Return what a function finds out; it is called for the first of the checks that ask."""
+        shared = self._server.shared
+        if find_out not in shared:
+            shared[find_out] = await find_out(self)
+        found: T = shared[find_out]
+        return found
 
     def answered(self, reply: ServerReply) -> ServerReply:
         """Return a reply that has an answer.

@@ -111,9 +111,11 @@ async def call_tools(server: TriedServer) -> None:
         token = {profile.progress_token_key: f"progress-{number}"}
         start = len(client.transcript.events)
         reply = await client.call_through("call_tool", call.params, meta={**token, **level})
-        asked = Dialogue(client.transcript).questions()
-        kinds = {str(one.asked.get("method")) for one in asked if one.event.number >= start}
-        server.called.append(CalledTool(call, reply, frozenset(kinds)))
+        dialogue = Dialogue(client.transcript)
+        asked = [one.asked for one in dialogue.questions() if one.event.number >= start]
+        kinds = frozenset(str(one.get("method")) for one in asked)
+        rounds = sum(one.asked.event.number >= start for one in dialogue.by_client)
+        server.called.append(CalledTool(call, reply, kinds, rounds))
         if reply.timed_out and profile.cancelled is not None:
             await client.tell(profile.cancelled, {"requestId": member(reply.asked.message, "id")})
 

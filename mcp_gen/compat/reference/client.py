@@ -423,15 +423,19 @@ class ReferenceClient:
             params = {"cursor": cursor}
         return items
 
-    async def settle(self) -> None:
+    async def settle(self) -> ServerReply:
         """Wait until what the server had to send because of earlier messages has come.
 
         A later request is asked and answered, and a moment passes.
+
+        Returns:
+            The reply to the later request.
         """
         harmless = self.profile.ping or self.profile.discover
         assert harmless is not None
-        await self.ask(harmless)
+        reply = await self.ask(harmless)
         await asyncio.sleep(SETTLE_S)
+        return reply
 
     # --- frames ---
 
