@@ -107,6 +107,7 @@ FLOORS: Mapping[str, tuple[tuple[str, ...], ...]] = {
         ("reference",),
         ("checks", "zoo"),
         ("checks.servers", "checks.clients", "zoo.servers", "zoo.clients"),
+        ("checks.servers.tasks", "zoo.servers.tasks"),
         ("doctor",),
         ("demo",),
     ),

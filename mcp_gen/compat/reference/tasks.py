@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import secrets
 from collections.abc import Iterator
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
 from mcp_gen.compat.json_values import Json, is_array, is_object, member
@@ -65,7 +65,7 @@ class ReferenceTask:
     @property
     def is_expired(self) -> bool:
         """True if the task need not be kept any longer."""
-        return datetime.now(UTC) > self.created_at + timedelta(milliseconds=self.ttl_ms)
+        return (datetime.now(UTC) - self.created_at).total_seconds() * 1000 > self.ttl_ms
 
 
 class TaskCall(ReferenceCall):
