@@ -113,8 +113,10 @@ FLOORS: Mapping[str, tuple[tuple[str, ...], ...]] = {
         (
             "checks.servers.base",
             "checks.servers.features",
+            "checks.servers.tasks",
             "zoo.servers.base",
             "zoo.servers.features",
+            "zoo.servers.tasks",
         ),
         ("doctor",),
         ("plugin",),

@@ -321,7 +321,8 @@ async def answers_of_another_kind_are_refused(trial: ServerTrial) -> None:
 def wrong_answers(trial: ServerTrial, asked: Json) -> list[Json]:
     """Return responses that answer none of the questions."""
     roots = trial.profile.list_roots
-    no, none = {"action": "decline"}, {"roots": []}
+    no: Json = {"action": "decline"}
+    none: Json = {"roots": []}
     other: Json = {
         key: no if roots and member(one, "method") == roots.name else none
         for key, one in asked.items()
