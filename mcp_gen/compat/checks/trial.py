@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from contextlib import AsyncExitStack
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
 from msgspec import Struct
 
@@ -18,6 +18,8 @@ if TYPE_CHECKING:
     from mcp_gen.compat.wire.wire import Wire
 
 __all__ = ["CalledTool", "Opens", "ServerTrial", "ToolCall", "TriedServer", "shown"]
+
+T = TypeVar("T")
 
 Opens: TypeAlias = "Callable[[str], Wire]"
 """Makes a wire to the server for a revision, with an empty transcript; does not open it."""
@@ -47,16 +49,13 @@ class CalledTool(Struct, frozen=True):
         call: The call.
         reply: Its last reply.
         questions: Methods of the questions that were asked during it, by their names on the wire.
+        rounds: Number of requests that it took.
     """
 
     call: ToolCall
     reply: ServerReply
     questions: frozenset[str]
-
-
-def kind_of(name: str) -> str:
-    """Return the kind of what a method lists, by its Python name: `resource templates`."""
-    return name.removeprefix("list_").replace("_", " ")
+    rounds: int
 
 
 class TriedServer:
@@ -85,9 +84,11 @@ class TriedServer:
         self.timeout_s = timeout_s
         self.called: list[CalledTool] = []
         """The calls of the first exercise, in order."""
+        self.shared: dict[Any, Any] = {}
+        """What a check has found out and others use, by the function that does it."""
         self.transcripts: list[Transcript] = []
-        self.listed: dict[str, list[Json]] = {}
-        """What the server has listed, by the name of the kind in the report."""
+        self.items: dict[str, list[Json]] = {}
+        """What it has listed, by the Python name of the method, such as `list_tools`."""
         self._opens = opens
         self._main: ReferenceClient | None = None
 
@@ -98,6 +99,7 @@ class TriedServer:
         capabilities: dict[str, Any] | None = None,
         answers: Answers | None = None,
         is_judged: bool = True,
+        listens: bool = True,
     ) -> ReferenceClient:
         """Return a client of a new connection, which is not opened yet.
 
@@ -107,6 +109,7 @@ class TriedServer:
             answers: Answers questions of the server; None: an `Answers`.
             is_judged: False: no rule is applied to the conversation, as it may end up at another
                 revision.
+            listens: False: the client opens no stream for what belongs to no request.
         """
         # What is asked at another revision is not judged as this one's.
         spoken = revision or self.profile.revision
@@ -114,7 +117,12 @@ class TriedServer:
         if is_judged and spoken == self.profile.revision:
             self.transcripts.append(wire.transcript)
         return ReferenceClient(
-            wire, spoken, capabilities=capabilities, answers=answers, timeout_s=self.timeout_s
+            wire,
+            spoken,
+            capabilities=capabilities,
+            answers=answers,
+            timeout_s=self.timeout_s,
+            listens=listens,
         )
 
     async def main(self) -> ReferenceClient:
@@ -171,6 +179,14 @@ class ServerTrial(Found):
         await client.open()
         return client
 
+    async def once(self, find_out: Callable[[ServerTrial], Awaitable[T]]) -> T:
+        """Return what a function finds out; it is called for the first of the checks that ask."""
+        shared = self._server.shared
+        if find_out not in shared:
+            shared[find_out] = await find_out(self)
+        found: T = shared[find_out]
+        return found
+
     def answered(self, reply: ServerReply) -> ServerReply:
         """Return a reply that has an answer.
 
@@ -202,11 +218,11 @@ class ServerTrial(Found):
         Args:
             name: The Python name of the method, such as `list_tools`.
         """
-        return self._server.listed.get(kind_of(name), [])
+        return self._server.items.get(name, [])
 
     def has_listed(self, name: str) -> bool:
         """Return True if the server was asked for a list, because it has declared it."""
-        return kind_of(name) in self._server.listed
+        return name in self._server.items
 
     def listed(self, name: str) -> list[Json]:
         """Return what the server has listed: at least one item; see `items`.
@@ -216,7 +232,7 @@ class ServerTrial(Found):
         """
         found = self.items(name)
         if not found:
-            raise NotTested(f"the server has no {kind_of(name)}")
+            raise NotTested(f"the server has no {name.removeprefix('list_').replace('_', ' ')}")
         return found
 
     async def end(self) -> None:

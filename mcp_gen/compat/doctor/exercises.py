@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from mcp_gen.compat.checks.dialogue import Dialogue
 from mcp_gen.compat.checks.exchanges import exchanges
-from mcp_gen.compat.checks.trial import CalledTool, kind_of
+from mcp_gen.compat.checks.trial import CalledTool
 from mcp_gen.compat.checks.uris import variables
 from mcp_gen.compat.doctor.task_exercise import follow_tasks
 from mcp_gen.compat.json_values import Json, member, objects
@@ -48,7 +48,7 @@ async def list_everything(server: TriedServer) -> None:
     client = await server.main()
     for name, capability in LISTS.items():
         if capability in client.server_capabilities:
-            server.listed[kind_of(name)] = await client.list_all(name)
+            server.items[name] = await client.list_all(name)
 
 
 async def subscribe(server: TriedServer) -> None:
@@ -73,7 +73,7 @@ async def get_prompts(server: TriedServer) -> None:
     client = await server.main()
     free = [
         prompt["name"]
-        for prompt in server.listed.get("prompts", [])
+        for prompt in server.items.get("list_prompts", [])
         if isinstance(prompt.get("name"), str)
         and not any(one.get("required") for one in objects(prompt.get("arguments")))
     ]
@@ -92,6 +92,15 @@ async def complete_arguments(server: TriedServer) -> None:
         await client.ask("complete", params)
 
 
+async def ask_with_other_ids(server: TriedServer) -> None:
+    """Ask for what every server answers, with ids that are texts and look like numbers."""
+    client = await server.main()
+    harmless = client.profile.ping or client.profile.discover
+    assert harmless is not None
+    for id in ("7001", "7002.0", 0):
+        await client.ask(harmless, id=id)
+
+
 async def call_tools(server: TriedServer) -> None:
     """Call the tools that the user has named, and ask to hear of progress and to see the log."""
     client = await server.main()
@@ -103,9 +112,11 @@ async def call_tools(server: TriedServer) -> None:
         token = {profile.progress_token_key: f"progress-{number}"}
         start = len(client.transcript.events)
         reply = await client.call_through("call_tool", call.params, meta={**token, **level})
-        asked = Dialogue(client.transcript).questions()
-        kinds = {str(one.asked.get("method")) for one in asked if one.event.number >= start}
-        server.called.append(CalledTool(call, reply, frozenset(kinds)))
+        dialogue = Dialogue(client.transcript)
+        asked = [one.asked for one in dialogue.questions() if one.event.number >= start]
+        kinds = frozenset(str(one.get("method")) for one in asked)
+        rounds = sum(one.asked.event.number >= start for one in dialogue.by_client)
+        server.called.append(CalledTool(call, reply, kinds, rounds))
         if reply.timed_out and profile.cancelled is not None:
             await client.tell(profile.cancelled, {"requestId": member(reply.asked.message, "id")})
 
@@ -128,21 +139,11 @@ async def call_tools_declaring_less(server: TriedServer) -> None:
             await client.aclose()
 
 
-async def ask_with_other_ids(server: TriedServer) -> None:
-    """Ask for what every server answers, with ids that are texts and look like numbers."""
-    client = await server.main()
-    harmless = client.profile.ping or client.profile.discover
-    assert harmless is not None
-    for id in ("7001", "7002.0", 0):
-        await client.ask(harmless, id=id)
-
-
 async def list_again(server: TriedServer) -> None:
     """List everything once more, and wait for what the server has to tell of it."""
     client = await server.main()
-    for name in LISTS:
-        if kind_of(name) in server.listed:
-            await client.list_all(name)
+    for name in server.items:
+        await client.list_all(name)
     await client.settle()
 
 
@@ -186,13 +187,13 @@ def _name_of_listening(profile: Profile) -> str:
 
 
 def _texts(server: TriedServer, name: str, key: str) -> list[str]:
-    found = [item.get(key) for item in server.listed.get(kind_of(name), [])]
+    found = [item.get(key) for item in server.items.get(name, [])]
     return [one for one in found if isinstance(one, str)]
 
 
 def _completions(server: TriedServer) -> Iterator[Json]:
     """Yield the params of a completion for each argument that there is."""
-    for prompt in server.listed.get("prompts", []):
+    for prompt in server.items.get("list_prompts", []):
         for argument in objects(prompt.get("arguments")):
             if not isinstance(argument.get("name"), str) or not isinstance(prompt.get("name"), str):
                 continue

@@ -18,10 +18,10 @@ class OwnHints(ReferenceServer):
     def exact(self, method: Method[Any, Any], result: Json) -> Json:
         made = super().exact(method, result)
         if "cacheScope" in made:
-            self.change_hints(made)
+            self.hint(made)
         return made
 
-    def change_hints(self, result: Json) -> None:
+    def hint(self, result: Json) -> None:
         """Change a result that has hints."""
         raise NotImplementedError
 
@@ -30,7 +30,7 @@ class OwnHints(ReferenceServer):
 class ReadsWithoutHints(OwnHints):
     """Leaves out the hints of what is read."""
 
-    def change_hints(self, result: Json) -> None:
+    def hint(self, result: Json) -> None:
         if "contents" in result:
             del result["ttlMs"], result["cacheScope"]
 
@@ -40,7 +40,7 @@ class ReadsWithoutHints(OwnHints):
 class NothingIsKept(OwnHints):
     """Says that nothing may be kept."""
 
-    def change_hints(self, result: Json) -> None:
+    def hint(self, result: Json) -> None:
         result.update(ttlMs=0, cacheScope="private")
 
 
@@ -48,7 +48,7 @@ class NothingIsKept(OwnHints):
 class TimesBelowZero(OwnHints):
     """Says that a list may be kept for less than no time."""
 
-    def change_hints(self, result: Json) -> None:
+    def hint(self, result: Json) -> None:
         if "tools" in result:
             result["ttlMs"] = -1
 
@@ -57,7 +57,7 @@ class TimesBelowZero(OwnHints):
 class FirstPageForAll(OwnHints):
     """Says that all pages but the first are private."""
 
-    def change_hints(self, result: Json) -> None:
+    def hint(self, result: Json) -> None:
         if "tools" in result and "nextCursor" not in result:
             result["cacheScope"] = "private"
 
@@ -66,7 +66,7 @@ class FirstPageForAll(OwnHints):
 class TimesByPage(OwnHints):
     """Gives the pages of a list different times, and lists different scopes."""
 
-    def change_hints(self, result: Json) -> None:
+    def hint(self, result: Json) -> None:
         if "tools" in result:
             result["cacheScope"] = "private"
             if "nextCursor" not in result:
