@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any, NamedTuple
+from weakref import WeakKeyDictionary
 
 from mcp_gen.compat.json_values import Json, is_array, is_object, member
 from mcp_gen.compat.method_names import python_name
@@ -119,6 +120,19 @@ def exchanges(transcript: Transcript, *names: str) -> list[RequestExchange]:
         transcript: The transcript.
         names: Python names of the methods; none for all.
     """
+    read, every = _known.get(transcript, (-1, []))
+    if read != len(transcript.events):
+        every = _pair(transcript)
+        _known[transcript] = (len(transcript.events), every)
+    return [one for one in every if not names or one.name in names]
+
+
+_known: WeakKeyDictionary[Transcript, tuple[int, list[RequestExchange]]] = WeakKeyDictionary()
+"""Exchanges of transcripts, and the number of events that they were read from: many rules ask."""
+
+
+def _pair(transcript: Transcript) -> list[RequestExchange]:
+    """Return all requests of the client, in order, with their answers."""
     found: list[RequestExchange] = []
     waiting: dict[tuple[type, Any], int] = {}
     for frame in transcript.frames():
@@ -128,14 +142,12 @@ def exchanges(transcript: Transcript, *names: str) -> list[RequestExchange]:
         is_request = "method" in frame.members
         if is_request and frame.event.sender == "client":
             name = python_name(str(frame.members["method"])) or ""
-            if not names or name in names:
-                waiting[key] = len(found)
-                found.append(RequestExchange(name, frame.event, frame.members, None, {}))
+            waiting[key] = len(found)
+            found.append(RequestExchange(name, frame.event, frame.members, None, {}))
         elif not is_request and frame.event.sender == "server" and key in waiting:
             number = waiting.pop(key)
-            path = _path_of(frame)
             found[number] = found[number]._replace(
-                answered=frame.event, answer=frame.members, path=path
+                answered=frame.event, answer=frame.members, path=_path_of(frame)
             )
     return found
 
