@@ -87,7 +87,7 @@ class ListedItem(NamedTuple):
 
     @property
     def id(self) -> str:
-        """What identifies it: its name or URI, as text."""
+        """Name or URI of the item, as text."""
         return str(self.value.get(LISTS[self.exchange.name][1]))
 
 
