@@ -114,6 +114,8 @@ def exchanges(transcript: Transcript, *names: str) -> list[RequestExchange]:
         transcript: The transcript.
         names: Python names of the methods; none for all.
     """
+    if names:
+        return [one for one in transcript.derived(exchanges) if one.name in names]
     found: list[RequestExchange] = []
     waiting: dict[tuple[type, Any], int] = {}
     for frame in transcript.frames():
@@ -123,9 +125,8 @@ def exchanges(transcript: Transcript, *names: str) -> list[RequestExchange]:
         is_request = "method" in frame.members
         if is_request and frame.event.sender == "client":
             name = python_name(str(frame.members["method"])) or ""
-            if not names or name in names:
-                waiting[key] = len(found)
-                found.append(RequestExchange(name, frame.event, frame.members, None, {}))
+            waiting[key] = len(found)
+            found.append(RequestExchange(name, frame.event, frame.members, None, {}))
         elif not is_request and frame.event.sender == "server" and key in waiting:
             number = waiting.pop(key)
             path = _path_of(frame)
