@@ -84,6 +84,11 @@ class ListedItem(NamedTuple):
     where: str
     value: Json
 
+    @property
+    def id(self) -> str:
+        """What identifies it: its name or URI, as text."""
+        return str(self.value.get(LISTS[self.exchange.name][1]))
+
 
 class ListWalk(NamedTuple):
     """One walk through a list, from its first page to its last.
@@ -104,7 +109,7 @@ class ListWalk(NamedTuple):
 
     def ids(self) -> list[str]:
         """Return what identifies the items: their names or URIs."""
-        return [str(item.value.get(LISTS[self.name][1])) for item in self.items()]
+        return [item.id for item in self.items()]
 
 
 def exchanges(transcript: Transcript, *names: str) -> list[RequestExchange]:

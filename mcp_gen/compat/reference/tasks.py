@@ -108,7 +108,7 @@ class TasksOfServer:
 
     if TYPE_CHECKING:
         profile: Profile
-        listening: dict[str, ReferenceCall]
+        listening: list[ReferenceCall]
 
         def exact(self, method: Method[Any, Any], result: Json) -> Json: ...
         def tools(self) -> list[Json]: ...
@@ -260,7 +260,7 @@ class TasksOfServer:
         """Tell the client of the state of a task: any, or those that listen."""
         if self.profile.tasks == "core":
             self.tell("task_status", self.state(task))
-        for call in list(self.listening.values()):
+        for call in list(self.listening):
             if task.id in self.news_wanted(call):
                 self.tell_listener(call, "task_status", self.state(task))
 
