@@ -25,10 +25,13 @@ class FaultPlace(NamedTuple):
     where: str
 
     def holds(self, event: WireEvent, where: str) -> bool:
-        """Return True if a fault at another place is this one, or a part of it."""
-        rest = where.removeprefix(self.where)
-        is_part = where.startswith(self.where) and rest[:1] in ("", ".", "[")
-        return event is self.event and (is_part or not self.where)
+        """Return True if a fault at another place is this one, a part of it, or around it."""
+        return event is self.event and (_is_in(where, self.where) or _is_in(self.where, where))
+
+
+def _is_in(where: str, other: str) -> bool:
+    """Return True if a path is that of a part of what another names, or the same."""
+    return not other or (where.startswith(other) and where[len(other) :][:1] in ("", ".", "["))
 
 
 class Found:
@@ -50,6 +53,10 @@ class Found:
         """Note that there was something to judge, so that no finding means passed."""
         self.has_seen = True
 
+    def is_told(self, event: WireEvent, where: str) -> bool:
+        """Return True if a fault at a place is one that another check has found."""
+        return any(place.holds(event, where) for place in self._told)
+
     def broken(self, expected: str, came: str, *events: WireEvent, where: str = "") -> None:
         """Add a finding.
 
@@ -60,7 +67,7 @@ class Found:
             where: JSON path in the last of them; empty if there is none to name.
         """
         self.has_seen = True
-        if events and any(place.holds(events[-1], where) for place in self._told):
+        if events and self.is_told(events[-1], where):
             return
         if events:
             self.places.append(FaultPlace(events[-1], where))

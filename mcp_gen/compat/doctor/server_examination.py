@@ -8,13 +8,17 @@ from importlib.metadata import version
 from time import monotonic
 from typing import TYPE_CHECKING, Any
 
+import msgspec
+
 import mcp_wire
 from mcp_gen.compat.checks.check import Check
 from mcp_gen.compat.checks.found import FaultPlace, Found, NotTested
 from mcp_gen.compat.checks.judging import applicable, judge, outcome_of
 from mcp_gen.compat.checks.trial import ServerTrial, TriedServer
 from mcp_gen.compat.doctor.exercises import EXERCISES
+from mcp_gen.compat.doctor.openings import other_openings
 from mcp_gen.compat.json_values import is_object
+from mcp_gen.compat.report.bounds import bounded
 from mcp_gen.compat.report.model import Offer, Opening, Outcome, Report
 from mcp_gen.core.errors import McpGenError
 
@@ -51,17 +55,20 @@ async def examine_server(
         TriedServer(opens, one, transport, calls=calls, timeout_s=timeout_s) for one in revisions
     ]
     ended = await asyncio.gather(*(_Examination(one, on_outcome).run() for one in tried))
-    return Report(
+    # Afterwards: a server that is started for each connection would start them all at once.
+    others = await other_openings(opens, timeout_s=timeout_s)
+    report = Report(
         target=target,
         side="server",
         transport=transport,
         version=version("mcp-gen"),
         took_s=monotonic() - began_s,
         name=next((one.name for one in ended if one.name), ""),
-        openings=tuple(one.opening for one in ended),
+        openings=(*(one.opening for one in ended), *others),
         listings=tuple(one.listing for one in ended if one.listing),
         outcomes=tuple(outcome for one in ended for outcome in one.outcomes),
     )
+    return bounded(report)
 
 
 class _Examination:
@@ -83,6 +90,7 @@ class _Examination:
             if await self._open():
                 for exercise in EXERCISES:
                     await exercise(self._server)
+                self._list()
                 for check in self._checks:
                     if check.probe is not None:
                         await self._probe(check)
@@ -114,6 +122,17 @@ class _Examination:
             revision=self._revision, capabilities=tuple(sorted(client.server_capabilities))
         )
         return True
+
+    def _list(self) -> None:
+        """Write down the names of what the server has listed."""
+        assert self.listing is not None
+        names = {
+            kind: tuple(
+                str(one.get("uri") or one.get("uriTemplate") or one.get("name")) for one in items
+            )
+            for kind, items in self._server.listed.items()
+        }
+        self.listing = msgspec.structs.replace(self.listing, items=names)
 
     async def _refuse(self, answer: str, agreed: str | None = None) -> bool:
         self.opening = Opening(asked=self._revision, answer=answer, agreed=agreed)

@@ -14,12 +14,16 @@ import msgspec
 
 from mcp_gen.compat.frame_check import ClosedViolation, FrameChecker
 from mcp_gen.compat.json_values import Json, is_array, is_object, member, objects
-from mcp_gen.compat.method_names import method_of, python_name
+from mcp_gen.compat.known_extensions import known_extensions
+from mcp_gen.compat.method_names import method_of, methods_of, python_name
 from mcp_gen.compat.reference.call import Failure, NeedsInput, Outlet, ReferenceCall, Unanswered
-from mcp_gen.compat.reference.features import PNG, PROMPTS, RESOURCES, TEMPLATES, TOOLS, WAV
-from mcp_gen.compat.reference.metadata import StatingServer
-from mcp_gen.compat.reference.metadata import text_content as _text
-from mcp_gen.compat.reference.shaping import shaped, wire_type
+from mcp_gen.compat.reference.feature_handlers import FeatureHandlers
+from mcp_gen.compat.reference.features import CONTENT
+from mcp_gen.compat.reference.features import text_result as _text
+from mcp_gen.compat.reference.rounds import ServerRounds
+from mcp_gen.compat.reference.shaping import log_levels, shaped, wire_type
+from mcp_gen.compat.reference.tasks import TasksOfServer
+from mcp_wire import profile as profile_of
 
 if TYPE_CHECKING:
     from mcp_wire.method import Method
@@ -27,11 +31,9 @@ if TYPE_CHECKING:
 __all__ = ["ReferenceServer"]
 
 TTL_MS = 60_000
-PAGE_ITEMS = 4
-"""Number of items on a page of a list."""
 
 
-class ReferenceServer(StatingServer):
+class ReferenceServer(FeatureHandlers, ServerRounds, TasksOfServer):
     """Server of exactly one revision, for one client.
 
     Args:
@@ -39,14 +41,16 @@ class ReferenceServer(StatingServer):
     """
 
     def __init__(self, revision: str) -> None:
-        super().__init__(revision)
+        super().__init__(profile_of(revision))
         self.violations: list[ClosedViolation] = []
         """Everything that the client sent and the revision does not have."""
         self.log_level: str | None = None
         self.subscribed: set[str] = set()
+        self.listening: dict[str, ReferenceCall] = {}
+        """Listening requests that are open, by id as JSON."""
         self.calls: dict[str, asyncio.Task[None]] = {}
         """Requests that are being answered, by id as JSON."""
-        self._checker = FrameChecker(self.profile)
+        self._checker = FrameChecker(self.profile, known_extensions())
         self._last_id = 0
         self._asked: dict[str, asyncio.Future[Json]] = {}
         self._is_open = self.profile.handshake is None
@@ -149,6 +153,7 @@ class ReferenceServer(StatingServer):
         for waiting in self._asked.values():
             waiting.cancel()
         await asyncio.gather(*running, return_exceptions=True)
+        await self.end_tasks()
 
     # --- answers ---
 
@@ -159,7 +164,7 @@ class ReferenceServer(StatingServer):
         except Unanswered:
             return
         except NeedsInput as needed:
-            call.outlet(self.result_frame(call, self.input_required(needed)))
+            call.outlet(self.result_frame(call, self.input_required(call, needed)))
         except Failure as failure:
             call.outlet(self.error_frame(call.id, failure))
         else:
@@ -174,7 +179,7 @@ class ReferenceServer(StatingServer):
             NeedsInput: it is answered with questions.
         """
         errors = self.profile.errors
-        method = self.profile.methods.get(call.method)
+        method = methods_of(self.profile).get(call.method)
         name = python_name(call.method)
         handle = getattr(self, name, None) if name else None
         if method is None or not method.from_client or handle is None:
@@ -187,6 +192,7 @@ class ReferenceServer(StatingServer):
             method.decode_params(msgspec.json.encode(call.params) if call.params else b"")
         except msgspec.DecodeError as error:
             raise Failure(errors.invalid_params, f"Invalid params: {error}") from None
+        self.check_state(call)
         result: Json = await handle(call)
         return (
             result if result.get("resultType") == "input_required" else self.exact(method, result)
@@ -194,12 +200,10 @@ class ReferenceServer(StatingServer):
 
     def exact(self, method: Method[Any, Any], result: Json) -> Json:
         """Return a result in the form that the revision gives it."""
-        hints = {"ttlMs": TTL_MS, "cacheScope": "public"}
-        return self.signed(shaped(method.results[0], {**hints, **result}))
-
-    def input_required(self, needed: NeedsInput) -> Json:
-        """Return the result that asks questions."""
-        return self.signed({"resultType": "input_required", "inputRequests": needed.requests})
+        kind = self.result_type(method, result)
+        if kind is dict:
+            return result
+        return self.signed(shaped(kind, {"ttlMs": TTL_MS, "cacheScope": "public", **result}))
 
     # --- frames ---
 
@@ -267,38 +271,12 @@ class ReferenceServer(StatingServer):
 
     def capabilities(self) -> Json:
         """Return what the server declares, with the capabilities of all revisions."""
-        return {
-            "tools": {"listChanged": True},
-            "prompts": {"listChanged": True},
-            "resources": {"listChanged": True, "subscribe": True},
-            "completions": {},
-            "logging": {},
-        }
+        return {**super().capabilities(), **self.task_capabilities()}
 
-    def tools(self) -> list[Json]:
-        """Return the tools, with the members of all revisions."""
-        return list(TOOLS)
-
-    def prompts(self) -> list[Json]:
-        """Return the prompts, with the members of all revisions."""
-        return list(PROMPTS)
-
-    def resources(self) -> list[Json]:
-        """Return the resources, with the members of all revisions."""
-        return list(RESOURCES)
-
-    def templates(self) -> list[Json]:
-        """Return the resource templates, with the members of all revisions."""
-        return list(TEMPLATES)
-
-    def page(self, call: ReferenceCall, member: str, items: list[Json]) -> Json:
-        """Return one page of a list."""
-        cursor = call.params.get("cursor", "0")
-        if not cursor.isdecimal() or int(cursor) % PAGE_ITEMS or int(cursor) > len(items):
-            raise Failure(self.profile.errors.invalid_params, "Unknown cursor")
-        start, end = int(cursor), int(cursor) + PAGE_ITEMS
-        more = {"nextCursor": str(end)} if end < len(items) else {}
-        return {member: items[start:end], **more}
+    def acknowledge(self, call: ReferenceCall) -> None:
+        """Tell the client that it will hear of all that it asked for."""
+        self.check_news_of_tasks(call)
+        super().acknowledge(call)
 
     # --- handlers, by Python name ---
 
@@ -319,59 +297,6 @@ class ReferenceServer(StatingServer):
         """Answer a ping."""
         return {}
 
-    async def list_tools(self, call: ReferenceCall) -> Json:
-        """Return a page of the tools."""
-        return self.page(call, "tools", self.tools())
-
-    async def list_prompts(self, call: ReferenceCall) -> Json:
-        """Return a page of the prompts."""
-        return self.page(call, "prompts", self.prompts())
-
-    async def list_resources(self, call: ReferenceCall) -> Json:
-        """Return a page of the resources."""
-        return self.page(call, "resources", self.resources())
-
-    async def list_resource_templates(self, call: ReferenceCall) -> Json:
-        """Return a page of the resource templates."""
-        return self.page(call, "resourceTemplates", self.templates())
-
-    async def read_resource(self, call: ReferenceCall) -> Json:
-        """Return the contents of a resource."""
-        uri = call.params["uri"]
-        found = next((one for one in self.resources() if one["uri"] == uri), None)
-        if found is None and not uri.startswith("reference://items/"):
-            code = self.profile.resource_not_found_code
-            raise Failure(code, "Resource not found", {"uri": uri})
-        if found and found["mimeType"].startswith("image/"):
-            return {"contents": [{"uri": uri, "mimeType": found["mimeType"], "blob": PNG}]}
-        return {"contents": [{"uri": uri, "mimeType": "text/plain", "text": f"text of {uri}"}]}
-
-    async def subscribe(self, call: ReferenceCall) -> Json:
-        """Subscribe the client to a resource."""
-        self.subscribed.add(call.params["uri"])
-        return {}
-
-    async def unsubscribe(self, call: ReferenceCall) -> Json:
-        """End the subscription of the client to a resource."""
-        self.subscribed.discard(call.params["uri"])
-        return {}
-
-    async def get_prompt(self, call: ReferenceCall) -> Json:
-        """Return the messages of a prompt."""
-        if call.params["name"] not in {one["name"] for one in self.prompts()}:
-            raise Failure(self.profile.errors.invalid_params, "Unknown prompt")
-        arguments: Json = call.params.get("arguments") or {}
-        if "name" not in arguments:
-            raise Failure(self.profile.errors.invalid_params, "Missing argument: name")
-        text = {"type": "text", "text": f"Hello, {arguments['name']}."}
-        return {"messages": [{"role": "user", "content": text}]}
-
-    async def complete(self, call: ReferenceCall) -> Json:
-        """Return names that begin with what was typed."""
-        typed = call.params["argument"]["value"]
-        values = [name for name in ("Ada", "Alan", "Grace") if name.startswith(typed)]
-        return {"completion": {"values": values, "total": len(values), "hasMore": False}}
-
     async def set_level(self, call: ReferenceCall) -> Json:
         """Set the lowest severity of log messages."""
         self.log_level = call.params["level"]
@@ -382,6 +307,7 @@ class ReferenceServer(StatingServer):
         tool = next((one for one in self.tools() if one["name"] == call.params["name"]), None)
         if tool is None:
             raise Failure(self.profile.errors.invalid_params, "Unknown tool")
+        becomes_task = self.becomes_task(call, tool)
         arguments: Json = call.params.get("arguments") or {}
         wrong = [name for name in tool["inputSchema"].get("required", ()) if name not in arguments]
         if wrong:
@@ -389,7 +315,13 @@ class ReferenceServer(StatingServer):
             if self.profile.bad_arguments == "protocol_error":
                 raise Failure(self.profile.errors.invalid_params, text)
             return {**_text(text), "isError": True}
-        result: Json = await getattr(self, f"run_{tool['name']}")(call, arguments)
+        if becomes_task:
+            return self.create_task(call, arguments)
+        return await self.run_tool(call, arguments)
+
+    async def run_tool(self, call: ReferenceCall, arguments: Json) -> Json:
+        """Run the tool of a call, plainly or as the work of a task."""
+        result: Json = await getattr(self, f"run_{call.params['name']}")(call, arguments)
         return result
 
     # --- tools ---
@@ -414,22 +346,13 @@ class ReferenceServer(StatingServer):
 
     def logs(self, call: ReferenceCall, level: str) -> bool:
         """Return True if the client wants log messages of a severity."""
-        severities: tuple[str, ...] = wire_type(self.profile, "LoggingLevel").__args__
-        key = self.profile.log_level_key
+        severities, key = log_levels(self.profile), self.profile.log_level_key
         lowest = call.meta.get(key) if key else self.log_level or "debug"
         return lowest is not None and severities.index(level) >= severities.index(lowest)
 
     async def run_content(self, call: ReferenceCall, arguments: Json) -> Json:
         """Return one block of each kind of content that the revision has."""
-        text = {"uri": "reference://text", "mimeType": "text/plain", "text": "text"}
-        blocks: list[Json] = [
-            {"type": "text", "text": "text"},
-            {"type": "image", "data": PNG, "mimeType": "image/png"},
-            {"type": "audio", "data": WAV, "mimeType": "audio/wav"},
-            {"type": "resource", "resource": text},
-            {"type": "resource_link", **RESOURCES[0]},
-        ]
-        return {"content": [one for one in blocks if self.has_content(one)]}
+        return {"content": [one for one in CONTENT if self.has_content(one)]}
 
     def has_content(self, block: Json) -> bool:
         """Return True if the revision has content of a kind."""
@@ -451,29 +374,6 @@ class ReferenceServer(StatingServer):
         """Wait until the call is cancelled."""
         await asyncio.get_running_loop().create_future()
         raise Unanswered
-
-    async def run_ask_user(self, call: ReferenceCall, arguments: Json) -> Json:
-        """Ask the user for a name."""
-        schema = {"type": "object", "properties": {"name": {"type": "string"}}}
-        form = {"mode": "form", "message": "Your name?", "requestedSchema": schema}
-        return await self.asked(call, "elicitation", "elicit", form)
-
-    async def run_ask_model(self, call: ReferenceCall, arguments: Json) -> Json:
-        """Ask the model for a text."""
-        text = {"role": "user", "content": {"type": "text", "text": "Say something."}}
-        return await self.asked(
-            call, "sampling", "create_message", {"messages": [text], "maxTokens": 10}
-        )
-
-    async def run_ask_roots(self, call: ReferenceCall, arguments: Json) -> Json:
-        """Ask for the roots."""
-        return await self.asked(call, "roots", "list_roots", {})
-
-    async def asked(self, call: ReferenceCall, capability: str, name: str, params: Json) -> Json:
-        """Ask the client if it has declared that it can be asked; return what it said as text."""
-        if capability not in self.client_capabilities:
-            return self.lacking(capability)
-        return _text(msgspec.json.encode(await call.ask(name, params)).decode())
 
 
 def _key(id: Any) -> str:

@@ -214,10 +214,11 @@ class ExtensionOfOneLabel(_Extended):
 
 
 def extensions_of(call: ReferenceCall) -> Json:
-    """Return the extensions that the client of a request declares."""
+    """Return the extensions that the client of a request declares, and that nobody knows."""
     key = call.server.profile.client_capabilities_key
     found = member(call.meta, str(key), "extensions")
-    return found if is_object(found) else {}
+    unknown = {name for name in found if name.startswith("com.")} if is_object(found) else set()
+    return dict.fromkeys(unknown, True)
 
 
 @breaks("lifecycle:extensions:one-sided")
@@ -242,18 +243,15 @@ class RefusesExtensions(ReferenceServer):
 
 @breaks("lifecycle:extensions:off")
 class UndeclaredExtension(ReferenceServer):
-    """Answers the requests of an extension that it does not declare."""
+    """Answers a request of an extension that it does not declare."""
 
     async def answer(self, call: ReferenceCall) -> Json:
-        if "taskId" in call.params:
-            return await self.discover_again(call)
+        if call.method.endswith("/cancel"):
+            return self.signed({"resultType": "complete"})
         return await super().answer(call)
 
-    async def discover_again(self, call: ReferenceCall) -> Json:
-        """Return the exact result of discovery."""
-        discover = self.profile.discover
-        assert discover is not None
-        return self.exact(discover, await self.discover(call))
+    def task_capabilities(self) -> Json:
+        return {}
 
 
 @keeps("lifecycle:extensions:off")
@@ -264,3 +262,6 @@ class RefusesTasks(ReferenceServer):
         if "taskId" in call.params:
             raise Failure(self.profile.errors.method_not_found, "There are no tasks here")
         return await super().answer(call)
+
+    def task_capabilities(self) -> Json:
+        return {}

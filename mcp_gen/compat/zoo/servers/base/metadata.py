@@ -140,12 +140,13 @@ class Remembers(ReferenceServer):
 
     def __init__(self, revision: str) -> None:
         super().__init__(revision)
-        self._meta: Json = {}
+        self._earlier: Json = {}
 
     def check_metadata(self, call: ReferenceCall) -> None:
-        call.meta = {**self._meta, **call.meta}
+        key = str(self.profile.client_capabilities_key)
+        call.meta = {**self._earlier, **call.meta}
         super().check_metadata(call)
-        self._meta = call.meta
+        self._earlier = {key: call.meta[key]}
 
 
 @keeps("base:stateless:no-context")
