@@ -9,16 +9,15 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 from msgspec import Struct
 
 from mcp_gen.compat.checks.found import Found, NotTested
-from mcp_gen.compat.json_values import member
-from mcp_gen.compat.reference.client import TIMEOUT_S, Answers, ReferenceClient
+from mcp_gen.compat.json_values import Json, member
+from mcp_gen.compat.reference.client import TIMEOUT_S, Answers, ReferenceClient, ServerReply
 from mcp_wire import profile as profile_of
 
 if TYPE_CHECKING:
-    from mcp_gen.compat.reference.client import ServerReply
     from mcp_gen.compat.transcript import Transcript, Transport, WireEvent
     from mcp_gen.compat.wire.wire import Wire
 
-__all__ = ["Opens", "ServerTrial", "ToolCall", "TriedServer", "shown"]
+__all__ = ["CalledTool", "Opens", "ServerTrial", "ToolCall", "TriedServer", "shown"]
 
 Opens: TypeAlias = "Callable[[str], Wire]"
 """Makes a wire to the server for a revision, with an empty transcript; does not open it."""
@@ -34,6 +33,25 @@ class ToolCall(Struct, frozen=True):
 
     name: str
     arguments: dict[str, Any]
+
+    @property
+    def params(self) -> Json:
+        """Params of the call."""
+        return {"name": self.name, "arguments": self.arguments}
+
+
+class CalledTool(Struct, frozen=True):
+    """A call that was made, and what came of it.
+
+    Args:
+        call: The call.
+        reply: Its last reply.
+        questions: Methods of the questions that were asked during it, by their names on the wire.
+    """
+
+    call: ToolCall
+    reply: ServerReply
+    questions: frozenset[str]
 
 
 class TriedServer:
@@ -60,7 +78,11 @@ class TriedServer:
         self.transport: Transport = transport
         self.calls = calls
         self.timeout_s = timeout_s
+        self.called: list[CalledTool] = []
+        """The calls of the first exercise, in order."""
         self.transcripts: list[Transcript] = []
+        self.listed: dict[str, list[Json]] = {}
+        """What the server has listed, by the name of the kind in the report."""
         self._opens = opens
         self._main: ReferenceClient | None = None
 
@@ -70,12 +92,21 @@ class TriedServer:
         revision: str | None = None,
         capabilities: dict[str, Any] | None = None,
         answers: Answers | None = None,
+        is_judged: bool = True,
     ) -> ReferenceClient:
-        """Return a client of a new connection, which is not opened yet."""
+        """Return a client of a new connection, which is not opened yet.
+
+        Args:
+            revision: The revision that the client speaks; None: that of the examination.
+            capabilities: What it declares; None: all that the revision has.
+            answers: Answers questions of the server; None: an `Answers`.
+            is_judged: False: no rule is applied to the conversation, as it may end up at another
+                revision.
+        """
         # What is asked at another revision is not judged as this one's.
         spoken = revision or self.profile.revision
         wire = self._opens(spoken)
-        if spoken == self.profile.revision:
+        if is_judged and spoken == self.profile.revision:
             self.transcripts.append(wire.transcript)
         return ReferenceClient(
             wire, spoken, capabilities=capabilities, answers=answers, timeout_s=self.timeout_s
@@ -116,6 +147,7 @@ class ServerTrial(Found):
         self.revision = server.profile.revision
         self.transport = server.transport
         self.calls = server.calls
+        self.called = server.called
         self.timeout_s = server.timeout_s
 
     async def main(self) -> ReferenceClient:

@@ -8,13 +8,17 @@ from importlib.metadata import version
 from time import monotonic
 from typing import TYPE_CHECKING, Any
 
+import msgspec
+
 import mcp_wire
 from mcp_gen.compat.checks.check import Check
 from mcp_gen.compat.checks.found import FaultPlace, Found, NotTested
 from mcp_gen.compat.checks.judging import applicable, judge, outcome_of
 from mcp_gen.compat.checks.trial import ServerTrial, TriedServer
 from mcp_gen.compat.doctor.exercises import EXERCISES
+from mcp_gen.compat.doctor.openings import other_openings
 from mcp_gen.compat.json_values import is_object
+from mcp_gen.compat.report.bounds import bounded
 from mcp_gen.compat.report.model import Offer, Opening, Outcome, Report
 from mcp_gen.core.errors import McpGenError
 
@@ -51,17 +55,20 @@ async def examine_server(
         TriedServer(opens, one, transport, calls=calls, timeout_s=timeout_s) for one in revisions
     ]
     ended = await asyncio.gather(*(_Examination(one, on_outcome).run() for one in tried))
-    return Report(
+    # Afterwards: a server that is started for each connection would start them all at once.
+    others = await other_openings(opens, timeout_s=timeout_s)
+    report = Report(
         target=target,
         side="server",
         transport=transport,
         version=version("mcp-gen"),
         took_s=monotonic() - began_s,
         name=next((one.name for one in ended if one.name), ""),
-        openings=tuple(one.opening for one in ended),
+        openings=(*(one.opening for one in ended), *others),
         listings=tuple(one.listing for one in ended if one.listing),
         outcomes=tuple(outcome for one in ended for outcome in one.outcomes),
     )
+    return bounded(report)
 
 
 class _Examination:
@@ -83,6 +90,7 @@ class _Examination:
             if await self._open():
                 for exercise in EXERCISES:
                     await exercise(self._server)
+                self._list()
                 for check in self._checks:
                     if check.probe is not None:
                         await self._probe(check)
@@ -96,16 +104,16 @@ class _Examination:
         try:
             client = await self._server.main()
         except McpGenError as error:
-            return self._refuse(str(error))
+            return await self._refuse(str(error))
         reply = client.opening
         assert reply is not None
         if reply.error is not None:
-            return self._refuse(f"refused: {reply.error.get('message')}")
+            return await self._refuse(f"refused: {reply.error.get('message')}")
         if reply.result is None:
-            return self._refuse("no answer" if reply.timed_out else "the connection ended")
+            return await self._refuse("no answer" if reply.timed_out else "the connection ended")
         agreed = client.agreed
         if agreed != self._revision:
-            return self._refuse(f"offered {agreed}", agreed)
+            return await self._refuse(f"offered {agreed}", agreed)
         info: Any = reply.result.get("serverInfo")
         if is_object(info):
             self.name = f"{info.get('name')} {info.get('version')}"
@@ -115,11 +123,25 @@ class _Examination:
         )
         return True
 
-    def _refuse(self, answer: str, agreed: str | None = None) -> bool:
+    def _list(self) -> None:
+        """Write down the names of what the server has listed."""
+        assert self.listing is not None
+        names = {
+            kind: tuple(
+                str(one.get("uri") or one.get("uriTemplate") or one.get("name")) for one in items
+            )
+            for kind, items in self._server.listed.items()
+        }
+        self.listing = msgspec.structs.replace(self.listing, items=names)
+
+    async def _refuse(self, answer: str, agreed: str | None = None) -> bool:
         self.opening = Opening(asked=self._revision, answer=answer, agreed=agreed)
         for check in self._checks:
-            found = Found()
-            self._add(check, found, f"the server does not speak {self._revision}: {answer}")
+            if check.needs_opening:
+                found = Found()
+                self._add(check, found, f"the server does not speak {self._revision}: {answer}")
+            else:
+                await self._probe(check)
         return False
 
     async def _probe(self, check: Check) -> None:

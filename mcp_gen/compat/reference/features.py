@@ -5,7 +5,7 @@ from __future__ import annotations
 import base64
 from typing import Any, TypeAlias
 
-__all__ = ["CONTENT", "PNG", "PROMPTS", "RESOURCES", "TEMPLATES", "TOOLS", "WAV"]
+__all__ = ["CONTENT", "PNG", "PROMPTS", "RESOURCES", "TEMPLATES", "TOOLS", "WAV", "text_result"]
 
 Json: TypeAlias = dict[str, Any]
 
@@ -92,3 +92,8 @@ CONTENT: tuple[Json, ...] = (
     {"type": "resource_link", **RESOURCES[0]},
 )
 """One block of each kind of content."""
+
+
+def text_result(text: str) -> Json:
+    """Return the result of a tool with one text."""
+    return {"content": [{"type": "text", "text": text}]}

@@ -19,20 +19,20 @@ from mcp_gen.compat.method_names import method_of, methods_of, python_name
 from mcp_gen.compat.reference.call import Failure, NeedsInput, Outlet, ReferenceCall, Unanswered
 from mcp_gen.compat.reference.feature_handlers import FeatureHandlers
 from mcp_gen.compat.reference.features import CONTENT
-from mcp_gen.compat.reference.shaping import shaped, wire_type
+from mcp_gen.compat.reference.metadata import text_content as _text
+from mcp_gen.compat.reference.rounds import ServerRounds
+from mcp_gen.compat.reference.shaping import log_levels, shaped, wire_type
 from mcp_gen.compat.reference.tasks import TasksOfServer
-from mcp_wire import profile as profile_of
 
 if TYPE_CHECKING:
     from mcp_wire.method import Method
 
 __all__ = ["ReferenceServer"]
 
-NAME = "mcp-gen reference server"
 TTL_MS = 60_000
 
 
-class ReferenceServer(FeatureHandlers, TasksOfServer):
+class ReferenceServer(FeatureHandlers, ServerRounds, TasksOfServer):
     """Server of exactly one revision, for one client.
 
     Args:
@@ -40,12 +40,9 @@ class ReferenceServer(FeatureHandlers, TasksOfServer):
     """
 
     def __init__(self, revision: str) -> None:
-        super().__init__()
-        self.profile = profile_of(revision)
+        super().__init__(revision)
         self.violations: list[ClosedViolation] = []
         """Everything that the client sent and the revision does not have."""
-        self.client_capabilities: Json = {}
-        """What the client declared in the handshake, or in the request that is being answered."""
         self.log_level: str | None = None
         self.subscribed: set[str] = set()
         self.listening: dict[str, ReferenceCall] = {}
@@ -166,7 +163,7 @@ class ReferenceServer(FeatureHandlers, TasksOfServer):
         except Unanswered:
             return
         except NeedsInput as needed:
-            call.outlet(self.result_frame(call, self.input_required(needed)))
+            call.outlet(self.result_frame(call, self.input_required(call, needed)))
         except Failure as failure:
             call.outlet(self.error_frame(call.id, failure))
         else:
@@ -185,7 +182,8 @@ class ReferenceServer(FeatureHandlers, TasksOfServer):
         name = python_name(call.method)
         handle = getattr(self, name, None) if name else None
         if method is None or not method.from_client or handle is None:
-            raise Failure(errors.method_not_found, "Method not found")
+            # A client of an earlier revision can do nothing but show this to its user.
+            raise Failure(errors.method_not_found, "Method not found", self.advice(call))
         if not self._is_open and method not in (self.profile.handshake, self.profile.ping):
             raise Failure(errors.invalid_request, "The connection is not initialized")
         self.check_metadata(call)
@@ -193,6 +191,7 @@ class ReferenceServer(FeatureHandlers, TasksOfServer):
             method.decode_params(msgspec.json.encode(call.params) if call.params else b"")
         except msgspec.DecodeError as error:
             raise Failure(errors.invalid_params, f"Invalid params: {error}") from None
+        self.check_state(call)
         result: Json = await handle(call)
         return (
             result if result.get("resultType") == "input_required" else self.exact(method, result)
@@ -200,35 +199,22 @@ class ReferenceServer(FeatureHandlers, TasksOfServer):
 
     def check_metadata(self, call: ReferenceCall) -> None:
         """Refuse a request that does not say what each must, where there is no handshake."""
-        profile = self.profile
-        if profile.protocol_version_key is None or profile.client_capabilities_key is None:
-            return
-        version = call.meta.get(profile.protocol_version_key)
-        capabilities = call.meta.get(profile.client_capabilities_key)
-        if version is None or not is_object(capabilities):
-            raise Failure(profile.errors.invalid_params, "Missing protocol version or capabilities")
-        if version != profile.revision:
-            assert profile.errors.unsupported_protocol_version is not None
-            raise Failure(
-                profile.errors.unsupported_protocol_version,
-                "Unsupported protocol version",
-                {"supported": [profile.revision], "requested": version},
-            )
-        self.client_capabilities = capabilities
+        super().check_metadata(call)
+        self.check_level(call)
+
+    def check_level(self, call: ReferenceCall) -> None:
+        """Refuse a request that names an unknown level of log messages."""
+        key = self.profile.log_level_key
+        level = call.meta.get(key) if key else None
+        if level is not None and level not in log_levels(self.profile):
+            raise Failure(self.profile.errors.invalid_params, "Unknown log level")
 
     def exact(self, method: Method[Any, Any], result: Json) -> Json:
         """Return a result in the form that the revision gives it."""
         kind = self.result_type(method, result)
         if kind is dict:
             return result
-        made: Json = shaped(kind, {"ttlMs": TTL_MS, "cacheScope": "public", **result})
-        if self.profile.server_info_key:
-            made["_meta"] = {**made.get("_meta", {}), self.profile.server_info_key: self.info()}
-        return made
-
-    def input_required(self, needed: NeedsInput) -> Json:
-        """Return the result that asks questions."""
-        return {"resultType": "input_required", "inputRequests": needed.requests}
+        return self.signed(shaped(kind, {"ttlMs": TTL_MS, "cacheScope": "public", **result}))
 
     # --- frames ---
 
@@ -278,14 +264,19 @@ class ReferenceServer(FeatureHandlers, TasksOfServer):
         Raises:
             Failure: the client has answered with an error.
         """
-        self._last_id += 1
-        asked = {"jsonrpc": "2.0", "id": self._last_id, **frame}
+        id = self.next_id()
+        asked = {"jsonrpc": "2.0", "id": id, **frame}
         waiting = asyncio.get_running_loop().create_future()
-        self._asked[_key(self._last_id)] = waiting
+        self._asked[_key(id)] = waiting
         self._checker.check(msgspec.json.encode(asked), "server")
         (outlet or self._to_client)(asked)
         found: Json = await waiting
         return found
+
+    def next_id(self) -> Any:
+        """Return an id for a request to the client that was not used before."""
+        self._last_id += 1
+        return self._last_id
 
     # --- what it offers ---
 
@@ -297,10 +288,6 @@ class ReferenceServer(FeatureHandlers, TasksOfServer):
         """Tell the client that it will hear of all that it asked for."""
         self.check_news_of_tasks(call)
         super().acknowledge(call)
-
-    def info(self) -> Json:
-        """Return name and version of the server."""
-        return {"name": NAME, "version": "1.0.0"}
 
     # --- handlers, by Python name ---
 
@@ -370,8 +357,7 @@ class ReferenceServer(FeatureHandlers, TasksOfServer):
 
     def logs(self, call: ReferenceCall, level: str) -> bool:
         """Return True if the client wants log messages of a severity."""
-        severities: tuple[str, ...] = wire_type(self.profile, "LoggingLevel").__args__
-        key = self.profile.log_level_key
+        severities, key = log_levels(self.profile), self.profile.log_level_key
         lowest = call.meta.get(key) if key else self.log_level or "debug"
         return lowest is not None and severities.index(level) >= severities.index(lowest)
 
@@ -399,33 +385,6 @@ class ReferenceServer(FeatureHandlers, TasksOfServer):
         """Wait until the call is cancelled."""
         await asyncio.get_running_loop().create_future()
         raise Unanswered
-
-    async def run_ask_user(self, call: ReferenceCall, arguments: Json) -> Json:
-        """Ask the user for a name."""
-        schema = {"type": "object", "properties": {"name": {"type": "string"}}}
-        form = {"mode": "form", "message": "Your name?", "requestedSchema": schema}
-        return await self.asked(call, "elicitation", "elicit", form)
-
-    async def run_ask_model(self, call: ReferenceCall, arguments: Json) -> Json:
-        """Ask the model for a text."""
-        text = {"role": "user", "content": {"type": "text", "text": "Say something."}}
-        return await self.asked(
-            call, "sampling", "create_message", {"messages": [text], "maxTokens": 10}
-        )
-
-    async def run_ask_roots(self, call: ReferenceCall, arguments: Json) -> Json:
-        """Ask for the roots."""
-        return await self.asked(call, "roots", "list_roots", {})
-
-    async def asked(self, call: ReferenceCall, capability: str, name: str, params: Json) -> Json:
-        """Ask the client if it has declared that it can be asked; return what it said as text."""
-        if capability not in self.client_capabilities:
-            return {**_text(f"the client has not declared {capability}"), "isError": True}
-        return _text(msgspec.json.encode(await call.ask(name, params)).decode())
-
-
-def _text(text: str) -> Json:
-    return {"content": [{"type": "text", "text": text}]}
 
 
 def _key(id: Any) -> str:

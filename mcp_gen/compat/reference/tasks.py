@@ -200,7 +200,7 @@ class TasksOfServer:
 
     def created(self, task: ReferenceTask) -> Json:
         """Return the result that tells of a new task."""
-        state = self.state(task)
+        state = self.task_state(task)
         if self.profile.tasks == "core":
             return {"task": shaped(wire_type(self.profile, "Task"), state)}
         return {**state, "resultType": "task"}
@@ -257,10 +257,10 @@ class TasksOfServer:
     def tell_state(self, task: ReferenceTask) -> None:
         """Tell the client of the state of a task: any, or those that listen."""
         if self.profile.tasks == "core":
-            self.tell("task_status", self.state(task))
+            self.tell("task_status", self.task_state(task))
         for call in list(self.listening.values()):
             if task.id in self.news_wanted(call):
-                self.tell_listener(call, "task_status", self.state(task))
+                self.tell_listener(call, "task_status", self.task_state(task))
 
     def news_wanted(self, call: ReferenceCall) -> list[str]:
         """Return the tasks that a listening request asks for news of."""
@@ -318,7 +318,7 @@ class TasksOfServer:
 
     # --- the state ---
 
-    def state(self, task: ReferenceTask) -> Json:
+    def task_state(self, task: ReferenceTask) -> Json:
         """Return the state of a task, with the members of all revisions."""
         state: Json = {
             "taskId": task.id,
@@ -359,7 +359,7 @@ class TasksOfServer:
     async def get_task(self, call: ReferenceCall) -> Json:
         """Return the state of a task."""
         task = self.find_task(call)
-        state = self.state(task)
+        state = self.task_state(task)
         task.news.set()
         return state
 
@@ -385,7 +385,7 @@ class TasksOfServer:
 
     async def list_tasks(self, call: ReferenceCall) -> Json:
         """Return a page of the tasks."""
-        tasks = [self.state(task) for task in self.tasks.values() if not task.is_expired]
+        tasks = [self.task_state(task) for task in self.tasks.values() if not task.is_expired]
         return self.task_page(call, tasks)
 
     def task_page(self, call: ReferenceCall, tasks: list[Json]) -> Json:
@@ -411,7 +411,7 @@ class TasksOfServer:
         if self.profile.tasks == "core" and task.status in ENDED:
             raise Failure(self.profile.errors.invalid_params, "The task has ended")
         self.stop_task(task)
-        return self.state(task) if self.profile.tasks == "core" else {}
+        return self.task_state(task) if self.profile.tasks == "core" else {}
 
     def stop_task(self, task: ReferenceTask) -> None:
         """Stop the work of a task."""
