@@ -12,6 +12,7 @@ from mcp_gen.compat.zoo.zoo import breaks, keeps
 
 
 @breaks("tasks:ids")
+@breaks("tasks-extension:ids")
 class CountedIds(ReferenceServer):
     """Counts its tasks."""
 
@@ -22,6 +23,7 @@ class CountedIds(ReferenceServer):
 
 
 @keeps("tasks:ids")
+@keeps("tasks-extension:ids")
 class ShortIds(ReferenceServer):
     """Gives ids of eleven characters, with a count before a part that is drawn."""
 
@@ -119,18 +121,18 @@ class WorkThatGoesOn(ReferenceServer):
 class TimesInSeconds(ReferenceServer):
     """Tells times as seconds since 1970."""
 
-    def state(self, task: ReferenceTask) -> Json:
-        return {**super().state(task), "lastUpdatedAt": f"{task.updated_at.timestamp():.0f}"}
+    def task_state(self, task: ReferenceTask) -> Json:
+        return {**super().task_state(task), "lastUpdatedAt": f"{task.updated_at.timestamp():.0f}"}
 
 
 @keeps("tasks:times")
 class TimesInUniversalTime(ReferenceServer):
     """Tells times in whole seconds, with `Z`."""
 
-    def state(self, task: ReferenceTask) -> Json:
+    def task_state(self, task: ReferenceTask) -> Json:
         made = task.created_at.strftime("%Y-%m-%dT%H:%M:%SZ")
         changed = task.updated_at.strftime("%Y-%m-%dT%H:%M:%SZ")
-        return {**super().state(task), "createdAt": made, "lastUpdatedAt": changed}
+        return {**super().task_state(task), "createdAt": made, "lastUpdatedAt": changed}
 
 
 @breaks("tasks:ttl")
@@ -147,8 +149,8 @@ class TasksWithoutTtl(ReferenceServer):
 class TasksThatAreKept(ReferenceServer):
     """Keeps tasks as long as it runs, unless a time was asked for that is too long."""
 
-    def state(self, task: ReferenceTask) -> Json:
-        return {**super().state(task), "ttl": None if task.ttl_ms == 60_000 else task.ttl_ms}
+    def task_state(self, task: ReferenceTask) -> Json:
+        return {**super().task_state(task), "ttl": None if task.ttl_ms == 60_000 else task.ttl_ms}
 
 
 @breaks("tasks:limits")
