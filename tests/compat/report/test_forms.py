@@ -1,4 +1,4 @@
-"""What each form of a report says."""
+"""Contents of each form of a report."""
 
 from __future__ import annotations
 
