@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
+import asyncio
+import hashlib
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 
+import msgspec
+
 from mcp_gen.compat.json_values import Json, is_object, member
+from mcp_gen.compat.method_names import method_of
+from mcp_gen.compat.reference.shaping import shaped
 
 if TYPE_CHECKING:
     from mcp_wire.profile import Profile
 
-__all__ = ["Failure", "Outlet", "ReferenceCall", "Unanswered"]
+__all__ = ["Failure", "NeedsInput", "Outlet", "ReferenceCall", "Unanswered"]
 
 Outlet: TypeAlias = Callable[[Json], None]
 """Sends one frame to the client, on the way that belongs to a request or to none."""
@@ -85,6 +91,18 @@ class ReferenceCall:
         """Token of the progress notifications that the client wants; None for none."""
         return self.meta.get(self.server.profile.progress_token_key)
 
+    @property
+    def digest(self) -> str:
+        """Digest of what is the same in all rounds of the request."""
+        of_round = ("_meta", "inputResponses", "requestState")
+        kept = {key: value for key, value in self.params.items() if key not in of_round}
+        text = msgspec.json.encode([self.method, kept], order="deterministic")
+        return hashlib.sha256(text).hexdigest()
+
+    async def step(self) -> None:
+        """Pass a step of long work: at once, where the client waits for the answer."""
+        await asyncio.sleep(0)
+
     def tell(self, name: str, params: Json) -> None:
         """Send a notification that belongs to the request, in the form of the revision.
 
@@ -115,6 +133,19 @@ class ReferenceCall:
         if self.server.profile.asks_client == "server_request":
             return await self.server.ask(frame, self.outlet)
         answer = member(self.params, "inputResponses", name)
-        if is_object(answer):
-            return answer
-        raise NeedsInput({name: {"method": frame["method"], "params": frame["params"]}})
+        if answer is None:
+            raise NeedsInput({name: {"method": frame["method"], "params": frame["params"]}})
+        return self.checked(name, answer)
+
+    def checked(self, name: str, answer: Any) -> Json:
+        """Return the answer to a question, if it is one.
+
+        Raises:
+            Failure: it is none.
+        """
+        profile = self.server.profile
+        try:
+            made: Json = shaped(method_of(profile, name).results[0], answer)
+        except msgspec.ValidationError as error:
+            raise Failure(profile.errors.invalid_params, f"Not an answer: {error}") from None
+        return made

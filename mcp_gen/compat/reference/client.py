@@ -9,23 +9,31 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 from msgspec import UNSET, Struct
 
-from mcp_gen.compat.json_values import Json, entries, is_object, member, objects
+from mcp_gen.compat.json_values import Json, entries, is_object, is_same_id, member, objects
 from mcp_gen.compat.method_names import method_of, python_name
+from mcp_gen.compat.reference.call import Failure, Unanswered
+from mcp_gen.compat.reference.http_headers import request_headers
+from mcp_gen.compat.reference.resuming import resumed
+from mcp_gen.compat.reference.rounds import next_round
 from mcp_gen.compat.reference.shaping import shaped, wire_type
+from mcp_gen.compat.wire.http import HttpWire, SsePairWire
 from mcp_wire import profile as profile_of
 
 if TYPE_CHECKING:
     from mcp_gen.compat.transcript import WireEvent
     from mcp_gen.compat.wire.wire import Wire
     from mcp_wire.method import Method
+    from mcp_wire.profile import Profile
 
-__all__ = ["Answers", "ReferenceClient", "ServerReply"]
+__all__ = ["Answers", "ReferenceClient", "ServerReply", "plain_capabilities"]
 
 TIMEOUT_S = 5.0
 SETTLE_S = 0.05
 """Seconds in which what should not come would have come, once a later request is answered."""
 MAX_PAGES = 50
 """Maximum number of pages of a list that are asked for."""
+MAX_ROUNDS = 10
+"""Maximum number of rounds of questions that one request is taken through."""
 
 
 class ServerReply(Struct, frozen=True, kw_only=True):
@@ -77,7 +85,7 @@ class Answers:
     """Answers to questions of a server, one method per question, by its Python name.
 
     They are those of a user who says yes. A question without a method here is answered with the
-    error for unknown methods.
+    error for unknown methods. A method raises Failure for an error, and Unanswered for no answer.
     """
 
     def ping(self, params: Json) -> Json:
@@ -94,7 +102,9 @@ class Answers:
         return {"role": "assistant", "content": text, "model": "reference", "stopReason": "endTurn"}
 
     def elicit(self, params: Json) -> Json:
-        """Return the form, filled in."""
+        """Return the form, filled in; consent alone for a page to visit."""
+        if params.get("mode") == "url":
+            return {"action": "accept"}
         return {"action": "accept", "content": _filled_in(params)}
 
 
@@ -109,6 +119,8 @@ class ReferenceClient:
         capabilities: What it declares; None: all that the revision has.
         answers: Answers questions of the server; None: an `Answers`.
         timeout_s: Longest wait for an answer, in seconds.
+        listens: True to open a stream for what belongs to no request, over HTTP, where the revision
+            has it.
     """
 
     def __init__(
@@ -119,8 +131,11 @@ class ReferenceClient:
         capabilities: Json | None = None,
         answers: Answers | None = None,
         timeout_s: float = TIMEOUT_S,
+        listens: bool = True,
     ) -> None:
         self.wire = wire
+        self.http = wire if isinstance(wire, HttpWire) else None
+        """The wire, if it is one over HTTP."""
         self.profile = profile_of(revision)
         self.transcript = wire.transcript
         self.capabilities = self.all_capabilities() if capabilities is None else capabilities
@@ -128,7 +143,15 @@ class ReferenceClient:
         self.timeout_s = timeout_s
         self.opening: ServerReply | None = None
         """The answer to the handshake or to discovery."""
+        self.may_answer = asyncio.Event()
+        """Clear while questions of the server are to be left open."""
+        self.may_answer.set()
         self.session_id: str | None = None
+        self.tools: dict[str, Json] = {}
+        """Every tool that the server has listed, by name."""
+        self.stream: int = 0
+        """Exchange of the stream for what belongs to no request; 0 for none."""
+        self._listens = listens
         self._last_id = 0
         self._tasks: set[asyncio.Task[None]] = set()
         self.transcript.listen(self._heard)
@@ -142,18 +165,39 @@ class ReferenceClient:
             TransportError: the connection cannot be opened.
         """
         await self.wire.open()
-        handshake = self.profile.handshake
-        if handshake is None:
-            assert self.profile.discover is not None
-            self.opening = await self.ask(self.profile.discover)
+        self.opening = await self.ask_frame(self.opening_frame())
+        if self.profile.handshake is None:
             return self.opening
-        self.opening = await self.ask(handshake, self.handshake_params())
         if self.opening.result is not None and self.profile.initialized is not None:
             await self.tell(self.profile.initialized)
+            if self._listens:
+                await self.listen()
         return self.opening
 
+    def opening_frame(self) -> Json:
+        """Return the request of the handshake, or of discovery where there is none."""
+        handshake, discover = self.profile.handshake, self.profile.discover
+        if handshake is not None:
+            return self.request_frame(handshake.name, self.handshake_params())
+        assert discover is not None
+        return self.request_frame(discover.name)
+
+    async def listen(self) -> None:
+        """Open the stream for what belongs to no request, where the revision has it over HTTP."""
+        if self.http is not None and self.profile.get_stream:
+            self.stream = await self.http.exchange("GET", headers=self.headers(b""))
+            await self.http.response(self.stream, self.timeout_s)
+
+    async def end_session(self) -> WireEvent | None:
+        """End the session over HTTP; return the head of the response, or None for none."""
+        if self.http is None or self.session_id is None:
+            return None
+        number = await self.http.exchange("DELETE", headers=self.headers(b""))
+        return await self.http.response(number, self.timeout_s)
+
     async def aclose(self) -> None:
-        """Close the connection."""
+        """End the session, and close the connection."""
+        await self.end_session()
         running = list(self._tasks)
         for task in running:
             task.cancel()
@@ -176,8 +220,12 @@ class ReferenceClient:
 
     def all_capabilities(self) -> Json:
         """Return every capability that the revision has for clients without extensions."""
-        every: Json = {"roots": {"listChanged": True}, "sampling": {}, "elicitation": {}}
-        return shaped_part(self.profile.revision, "ClientCapabilities", every)
+        made = plain_capabilities(self.profile)
+        if self.profile.declares_sampling_parts:
+            made["sampling"] = {"tools": {}, "context": {}}
+        if self.profile.url_elicitation == "mode":
+            made["elicitation"] = {"form": {}, "url": {}}
+        return made
 
     def handshake_params(self) -> Json:
         """Return the params of the handshake."""
@@ -234,21 +282,70 @@ class ReferenceClient:
         asked = await self.send(frame, headers=headers)
         return await self.reply_to(asked, within_s=within_s)
 
-    async def reply_to(self, asked: WireEvent, *, within_s: float | None = None) -> ServerReply:
-        """Wait for the answer to a request that was sent."""
-        id = member(asked.message, "id")
+    async def call_through(
+        self,
+        method: str | Method[Any, Any],
+        params: Json | None = None,
+        *,
+        meta: Json | None = None,
+    ) -> ServerReply:
+        """Send a request, and answer the questions of its results until there are no more.
+
+        Where the server sends its questions as requests, this is `ask`.
+
+        Args:
+            method: The method, or its Python name, such as `call_tool`.
+            params: The params, without `_meta`.
+            meta: More members of `_meta`, in each round.
+
+        Returns:
+            The reply of the last round.
+        """
+        reply = await self.ask(method, params, meta=meta)
+        for _ in range(MAX_ROUNDS):
+            again = self.next_round(params or {}, reply)
+            if again is None:
+                break
+            reply = await self.ask(method, again, meta=meta)
+        return reply
+
+    def next_round(self, params: Json, reply: ServerReply) -> Json | None:
+        """Return the params of the next round; None if the result of a reply asks for none.
+
+        Args:
+            params: The params of the first round.
+            reply: The reply of the last one.
+        """
+        return next_round(params, reply.result, self.answers)
+
+    async def reply_to(
+        self, asked: WireEvent, *, id: Any = UNSET, within_s: float | None = None
+    ) -> ServerReply:
+        """Wait for the answer to a request that was sent.
+
+        Args:
+            asked: The message with the request.
+            id: The id of the request; without one, that of the message.
+            within_s: Longest wait, in seconds; None: the `timeout_s` of the client.
+        """
+        id = member(asked.message, "id") if id is UNSET else id
+        exchanges = {asked.exchange}
 
         def ends(event: WireEvent) -> bool:
-            if event.sender != "server":
+            if event.sender != "server" or event.kind not in ("message", "ended", "closed"):
                 return False
-            if event.kind == "closed" or (
-                event.kind == "ended" and event.exchange == asked.exchange
-            ):
-                return True
-            return answer_in(event, id) is not None
+            if event.kind == "ended":
+                return event.exchange in exchanges and not self._answers_elsewhere(event)
+            return event.kind == "closed" or answer_in(event, id) is not None
 
         wait_s = self.timeout_s if within_s is None else within_s
         event = await self.transcript.first(ends, wait_s, start=asked.number)
+        while event is not None and event.kind == "ended":
+            number = await resumed(self, event)
+            if number == 0:
+                break
+            exchanges = {number}
+            event = await self.transcript.first(ends, wait_s, start=event.number + 1)
         if event is None:
             return ServerReply(asked=asked, waited_s=wait_s)
         waited_s = event.at_s - asked.at_s
@@ -256,6 +353,13 @@ class ReferenceClient:
             return ServerReply(asked=asked, closing=event, waited_s=waited_s)
         frame = answer_in(event, id)
         return ServerReply(asked=asked, event=event, frame=frame or {}, waited_s=waited_s)
+
+    def _answers_elsewhere(self, ended: WireEvent) -> bool:
+        """Return True for the end of a POST that was taken, whose answer comes on a stream."""
+        if not isinstance(self.wire, SsePairWire):
+            return False
+        head = self.transcript.head(ended.exchange)
+        return head is not None and 200 <= head.status < 300
 
     async def tell(
         self,
@@ -274,7 +378,11 @@ class ReferenceClient:
         Raises:
             NoSuchMethod: the revision does not have the notification.
         """
-        return await self.send(self.notification_frame(self.wire_name(method), params, meta=meta))
+        told = await self.send(self.notification_frame(self.wire_name(method), params, meta=meta))
+        if self.http is not None:
+            # What is sent next must not overtake it on another connection.
+            await self.http.response(told.exchange, self.timeout_s)
+        return told
 
     async def send(
         self, message: Json | list[Any] | bytes, *, headers: Mapping[str, str] | None = None
@@ -285,13 +393,17 @@ class ReferenceClient:
             message: A JSON value, or bytes.
             headers: HTTP headers; None: those that belong to the message.
         """
-        data = message if isinstance(message, bytes) else msgspec.json.encode(message)
+        data = self.encoded(message)
         start = len(self.transcript.events)
         await self.wire.send(data, self.headers(message) if headers is None else headers)
         for event in self.transcript.events[start:]:
             if event.sender == "client" and event.kind == "message" and event.data == data:
                 return event
         raise AssertionError("a wire writes down what it sends")
+
+    def encoded(self, message: Json | list[Any] | bytes) -> bytes:
+        """Return the bytes of a message."""
+        return message if isinstance(message, bytes) else msgspec.json.encode(message)
 
     async def list_all(self, name: str) -> list[Json]:
         """Return the items of all pages of a list; none if it cannot be listed.
@@ -311,15 +423,19 @@ class ReferenceClient:
             params = {"cursor": cursor}
         return items
 
-    async def settle(self) -> None:
+    async def settle(self) -> ServerReply:
         """Wait until what the server had to send because of earlier messages has come.
 
         A later request is asked and answered, and a moment passes.
+
+        Returns:
+            The reply to the later request.
         """
         harmless = self.profile.ping or self.profile.discover
         assert harmless is not None
-        await self.ask(harmless)
+        reply = await self.ask(harmless)
         await asyncio.sleep(SETTLE_S)
+        return reply
 
     # --- frames ---
 
@@ -369,20 +485,7 @@ class ReferenceClient:
 
     def headers(self, message: Json | list[Any] | bytes) -> dict[str, str]:
         """Return the HTTP headers that belong to a message, beside those of HTTP itself."""
-        profile = self.profile
-        named: dict[str, str] = {}
-        if profile.session_header and self.session_id:
-            named[profile.session_header] = self.session_id
-        method, params = member(message, "method"), member(message, "params")
-        is_opening = profile.handshake is not None and method == profile.handshake.name
-        if profile.version_header and not is_opening:
-            named[profile.version_header] = profile.revision
-        if profile.method_header and isinstance(method, str):
-            named[profile.method_header] = method
-            about = profile.name_params.get(method)
-            if profile.name_header and about and member(params, about) is not None:
-                named[profile.name_header] = str(member(params, about))
-        return named
+        return request_headers(self.profile, message, session_id=self.session_id, tools=self.tools)
 
     # --- hearing ---
 
@@ -394,28 +497,43 @@ class ReferenceClient:
         if event.kind != "message":
             return
         for entry in entries(event.message):
+            for tool in objects(member(entry, "result", "tools")):
+                self.tools[str(tool.get("name"))] = tool
             if "method" in entry and "id" in entry:
                 task = asyncio.get_running_loop().create_task(self._answer(entry))
                 self._tasks.add(task)
                 task.add_done_callback(self._tasks.discard)
 
     async def _answer(self, asked: Json) -> None:
-        await self.send(self.answer_frame(asked))
+        await self.may_answer.wait()
+        try:
+            frame = self.answer_frame(asked)
+        except Unanswered:
+            return
+        await self.send(frame)
 
     def answer_frame(self, asked: Json) -> Json:
-        """Return the answer to a question of the server."""
+        """Return the answer to a question of the server.
+
+        Raises:
+            Unanswered: there is none.
+        """
         make = getattr(self.answers, python_name(str(asked["method"])) or "", None)
         params = asked.get("params")
         frame: Json = {"jsonrpc": "2.0", "id": asked["id"]}
         if make is None:
             said = {"code": self.profile.errors.method_not_found, "message": "Method not found"}
             return {**frame, "error": said}
-        return {**frame, "result": make(params if is_object(params) else {})}
+        try:
+            return {**frame, "result": make(params if is_object(params) else {})}
+        except Failure as failure:
+            return {**frame, "error": {"code": failure.code, "message": failure.message}}
 
 
-def shaped_part(revision: str, name: str, value: Json) -> Json:
-    """Return a JSON object with the members that a type of a revision has."""
-    made: Json = shaped(wire_type(profile_of(revision), name), value)
+def plain_capabilities(profile: Profile) -> Json:
+    """Return every capability of a revision, without the parts that some of them have."""
+    every: Json = {"roots": {"listChanged": True}, "sampling": {}, "elicitation": {}}
+    made: Json = shaped(wire_type(profile, "ClientCapabilities"), every)
     return made
 
 
@@ -424,10 +542,8 @@ def answer_in(event: WireEvent, id: Any) -> Json | None:
     if event.kind != "message":
         return None
     for entry in entries(event.message):
-        if "method" not in entry and "id" in entry:
-            found = entry["id"]
-            if type(found) is type(id) and found == id:
-                return entry
+        if "method" not in entry and "id" in entry and is_same_id(entry["id"], id):
+            return entry
     return None
 
 

@@ -3,19 +3,21 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Coroutine, Sequence
+from collections.abc import Callable, Coroutine, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from mcp_gen.client.connecting.in_process import InProcessTransport
 from mcp_gen.compat.transcript import Transcript
 from mcp_gen.compat.wire.duplex import DuplexWire
+from mcp_gen.compat.wire.http import HttpWire, SsePairWire
 from mcp_gen.transports.command import CommandTransport
+from mcp_wire import profile as profile_of
 
 if TYPE_CHECKING:
     from mcp_gen.client.connecting.in_process import ConnectableServer
     from mcp_gen.transports.environment import Environment
 
-__all__ = ["CommandOpener", "MemoryOpener"]
+__all__ = ["CommandOpener", "HttpOpener", "MemoryOpener"]
 
 
 class MemoryOpener:
@@ -75,3 +77,27 @@ class CommandOpener:
             self._command, env=self._env, cwd=self._cwd, stderr=self._stderr
         )
         return DuplexWire(transport, Transcript(revision, "stdio"))
+
+
+class HttpOpener:
+    """Opens connections to the HTTP endpoint of a server.
+
+    Args:
+        url: The endpoint; at revisions with two endpoints, that of the stream.
+        headers: Headers of every request, such as credentials: no transcript shows them.
+        sse_url: The endpoint of the stream where the revision has two; None: that of `url`.
+    """
+
+    def __init__(
+        self, url: str, *, headers: Mapping[str, str] | None = None, sse_url: str | None = None
+    ) -> None:
+        self._url = url
+        self._headers = headers
+        self._sse_url = url if sse_url is None else sse_url
+
+    def __call__(self, revision: str) -> HttpWire:
+        """Return a wire of the kind that the revision has."""
+        transcript = Transcript(revision, "http")
+        if profile_of(revision).http_transport == "sse_pair":
+            return SsePairWire(self._sse_url, transcript, headers=self._headers)
+        return HttpWire(self._url, transcript, headers=self._headers)
