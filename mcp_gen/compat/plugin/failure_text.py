@@ -44,7 +44,8 @@ def _lines(one: SideOutcome) -> Iterator[str]:
 
 def _finding_lines(finding: Finding) -> Iterator[str]:
     where = f" at {finding.where}" if finding.where else ""
-    yield f"  expected {finding.expected}; got{where}: {finding.came}"
+    yield f"  expected: {finding.expected}"
+    yield f"  came{where}: {finding.came}"
     for event in finding.evidence[-MAX_FRAMES:]:
         yield f"    {_frame(event)}"
 
