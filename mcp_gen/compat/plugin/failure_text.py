@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from mcp_gen.compat.plugin.conversations import SideOutcome
+    from mcp_gen.compat.plugin.conversation import SideOutcome
     from mcp_gen.compat.report.model import Evidence, Finding
 
 __all__ = ["failure_text"]
