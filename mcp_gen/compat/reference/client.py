@@ -370,12 +370,16 @@ class ReferenceClient:
 
         A later request is asked and answered, and a moment passes.
         """
-        harmless = self.profile.ping or self.profile.discover
-        assert harmless is not None
-        await self.ask(harmless)
+        await self.ask_frame(self.harmless_frame())
         await asyncio.sleep(SETTLE_S)
 
     # --- frames ---
+
+    def harmless_frame(self) -> Json:
+        """Return a request that every server answers, and that changes nothing."""
+        harmless = self.profile.ping or self.profile.discover
+        assert harmless is not None
+        return self.request_frame(harmless.name)
 
     def wire_name(self, method: str | Method[Any, Any]) -> str:
         """Return the name of a method on the wire.
