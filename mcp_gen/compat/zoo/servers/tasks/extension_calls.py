@@ -111,8 +111,8 @@ class TasksThatComeLater(ReferenceServer):
 class TasksWithoutLimit(ReferenceServer):
     """Says of its tasks that they are kept without limit."""
 
-    def task_state(self, task: ReferenceTask) -> Json:
-        return {**super().task_state(task), "ttlMs": None}
+    def state(self, task: ReferenceTask) -> Json:
+        return {**super().state(task), "ttlMs": None}
 
 
 def name_question(server: ReferenceServer) -> Json:
@@ -210,7 +210,7 @@ class ProgressOfTasks(ReferenceServer):
 
     def tell_state(self, task: ReferenceTask) -> None:
         super().tell_state(task)
-        for call in self.listening.values():
+        for call in list(self.listening):
             if task.id in self.news_wanted(call) and call.progress_token is not None:
                 done = {"progressToken": call.progress_token, "progress": 1, "message": "1"}
                 call.tell("progress", done)
