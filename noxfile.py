@@ -18,6 +18,9 @@ PYPROJECT = nox.project.load_toml("pyproject.toml")
 COMPILED = str(Path(".nox/compiled").resolve())
 """Folder of compiled modules, so that sessions write none beside the sources."""
 
+CHROMIUM = Path("/usr/bin/chromium")
+"""Debian's browser: no other is downloaded."""
+
 PLUGIN = "pytest_mcp_gen.py"
 """The plugin of pytest: a module beside the packages, which a test run loads without them."""
 
@@ -212,6 +215,17 @@ def conformance(session: nox.Session) -> None:
     folder = npm_install(session, "tests/conformance/suite")
     module = ("python", "-m", "tests.conformance.run")
     session.run(*module, "--suite", str(folder), *session.posargs)
+
+
+@nox.session
+def browser(session: nox.Session) -> None:
+    """Test pages in Debian's Chromium, which is installed if it is missing (as root)."""
+    install(session, "test", "browser", project=True)
+    if not CHROMIUM.exists():
+        apt = ("apt-get", "--quiet=2")
+        session.run(*apt, "update", external=True)
+        session.run(*apt, "install", "--yes", "--no-install-recommends", "chromium", external=True)
+    run_tests(session, *(session.posargs or ("tests/browser",)))
 
 
 @nox.session

@@ -323,8 +323,13 @@ class _Summary:
         from mcp_gen.compat.plugin.run_report import write_html
         from mcp_gen.compat.plugin.summary import read_rows
 
-        for path in write_html(read_rows(self._rows), Path(self._file)):
-            self._notes.append(f"report: {path}")
+        try:
+            written = write_html(read_rows(self._rows), Path(self._file))
+        except (OSError, ImportError) as error:
+            # The tests have ended: what came of them is still to be told.
+            self._notes.append(f"no report: {error}")
+        else:
+            self._notes += [f"report: {path}" for path in written]
 
     def pytest_terminal_summary(self, terminalreporter: Any) -> None:
         if not self._rows and not self._notes:

@@ -62,7 +62,7 @@ def server() -> Server:
     return made
 
 
-@pytest.mark.parametrize("revision", WITH_TASKS[:1])
+@pytest.mark.parametrize("revision", WITH_TASKS)
 async def test_our_server_keeps_all_rules_about_tasks(revision: str) -> None:
     ours = server()
     opens = MemoryOpener(lambda spoken: ours)
@@ -70,6 +70,6 @@ async def test_our_server_keeps_all_rules_about_tasks(revision: str) -> None:
         opens, target="ours", transport="memory", revisions=(revision,), calls=CALLS, timeout_s=1.0
     )
     await opens.aclose()
-    assert {one.requirement: one.findings for one in report.failed()} == {}
     tried = [one for one in report.outcomes if one.requirement.startswith("tasks")]
+    assert {one.requirement: one.findings for one in tried if one.findings} == {}
     assert len([one for one in tried if one.verdict == "passed"]) > len(tried) // 2

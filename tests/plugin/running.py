@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 import pytest
 
-__all__ = ["ANYIO", "ASYNCIO", "Outcome", "needs_pytest_asyncio", "run"]
+__all__ = ["ANYIO", "ASYNCIO", "Outcome", "needs_pytest_asyncio", "run", "run_pytest"]
 
 TIME_LIMIT_S = 100
 
@@ -57,7 +57,7 @@ class Outcome(NamedTuple):
     def matrix(self) -> list[list[str]]:
         """Rows of the summary, as columns; the first one has the revisions."""
         head, *lines = self.text.partition("MCP: tests and revisions")[2].split("\n")[1:]
-        rows = [head, *itertools.takewhile(lambda line: line.startswith("test_"), lines)]
+        rows = [head, *itertools.takewhile(lambda line: "::" in line, lines)]
         return [re.split(r"\s{2,}", row.strip()) for row in rows]
 
 
@@ -85,6 +85,11 @@ def run(
     texts = {"server.py": SERVER, "pytest.ini": "\n".join(lines), "test_it.py": dedent(tests)}
     for name, text in {**texts, **(files or {})}.items():
         (folder / name).write_text(text, "utf-8")
+    return run_pytest(folder, *words, plugins=plugins)
+
+
+def run_pytest(folder: Path, *words: str, plugins: tuple[str, ...] = ANYIO) -> Outcome:
+    """Run pytest in a folder as it is; see `run` for the arguments."""
     named = [word for name in ("pytest_mcp_gen", *plugins) for word in ("-p", name)]
     env = {name: value for name, value in os.environ.items() if name != "PYTEST_ADDOPTS"}
     env |= {"PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1", "COLUMNS": "200", "NO_COLOR": "1"}

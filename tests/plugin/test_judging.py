@@ -41,7 +41,7 @@ def test_a_broken_must_fails_the_test_and_shows_all_that_one_needs(tmp_path: Pat
     assert "MUST base:notifications:no-id (the server)" in ran.text
     assert "https://modelcontextprotocol.io/specification/2025-06-18/basic" in ran.text
     assert '"method":"notifications/progress"' in ran.text, "the frame"
-    assert "at $.id: it has 1000" in ran.text
+    assert "came at $.id: it has 1000" in ran.text
     assert ran.matrix[1] == ["test_it.py::test_it_counts[asyncio]", "FAILED, 1 must"]
 
 
@@ -95,7 +95,7 @@ def test_what_is_broken_after_the_test_is_an_error_at_its_end(tmp_path: Path) ->
     """
     ran = run(tmp_path, tests, "-k", "lists")
     assert ran.counts == {"passed": 1, "deselected": 1, "error": 1}, ran.text
-    assert ran.text.count("expected a notification has no id") == 3, "one per notification"
+    assert ran.text.count("expected: a notification has no id") == 3, "one per notification"
 
 
 def test_a_finding_is_told_once(tmp_path: Path) -> None:

@@ -182,6 +182,56 @@ def test_the_client_may_be_the_users_own(tmp_path: Path) -> None:
     assert ran.counts == {"passed": 2}, ran.text
 
 
+@pytest.mark.parametrize(
+    ("mark", "plugins"),
+    [
+        pytest.param("anyio", ANYIO, id="anyio"),
+        pytest.param("asyncio", ASYNCIO, id="asyncio", marks=needs_pytest_asyncio),
+    ],
+)
+@pytest.mark.parametrize("over", ["memory", "http"])
+def test_tests_in_classes_share_one_server_object(
+    over: str, mark: str, plugins: tuple[str, ...], tmp_path: Path
+) -> None:
+    tests = f"""
+        import pytest
+        from server import server
+
+
+        @pytest.fixture(scope="module")
+        def mcp_server():
+            return server
+
+        @pytest.mark.{mark}
+        @pytest.mark.mcp_revisions("all")
+        class TestAdder:
+            async def test_it_adds(self, mcp_session):
+                assert await mcp_session.call_tool("add", {{"a": 1, "b": 2}}, returns=int) == 3
+
+            async def test_it_is_there(self, mcp_session, mcp_revision):
+                assert mcp_session.revision == mcp_revision
+    """
+    ran = run(tmp_path, tests, f"--mcp-over={over}", plugins=plugins, settings="pythonpath = .")
+    assert ran.counts == {"passed": 10}, ran.text
+
+
+def test_another_event_loop_than_that_of_asyncio_is_left_out(tmp_path: Path) -> None:
+    tests = """
+        import pytest
+
+        @pytest.fixture(params=["asyncio", ("trio", {})], ids=["asyncio", "trio"])
+        def anyio_backend(request):
+            return request.param
+
+        @pytest.mark.anyio
+        async def test_it_answers(mcp_session):
+            pass
+    """
+    ran = run(tmp_path, tests, "-rs", settings=SETTINGS)
+    assert ran.counts == {"passed": 1, "skipped": 1}, ran.text
+    assert "mcp_session runs on asyncio" in ran.text
+
+
 def test_a_revision_that_the_server_does_not_speak_is_skipped_among_all(tmp_path: Path) -> None:
     tests = """
         import pytest

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
+from types import ModuleType
+
+import pytest
 
 from mcp_gen.compat.plugin.judged_test import TestRow
-from mcp_gen.compat.plugin.run_report import reports_of
+from mcp_gen.compat.plugin.run_report import reports_of, write_html
 from mcp_gen.compat.plugin.summary import summary_lines
 from mcp_gen.compat.report.model import Finding, Outcome
 from tests.plugin.running import ANYIO, run
@@ -122,6 +126,27 @@ def test_the_report_has_every_rule_at_every_revision_of_the_tests() -> None:
     verdicts = {one.requirement: one.verdict for one in report.outcomes}
     assert verdicts["base:frames:valid"] == "passed"
     assert verdicts["base:notifications:no-id"] == "not tested"
+
+
+def test_the_reports_are_pages_beside_each_other(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    page = ModuleType("page")
+    monkeypatch.setattr(page, "html_report", lambda report: f"<p>{report.side}", raising=False)
+    monkeypatch.setitem(sys.modules, "mcp_gen.compat.report.html", page)
+    rows = [
+        TestRow(test="a", revision="2025-11-25", verdict="passed", target="a", side=side)
+        for side in ("client", "server")
+    ]
+    written = write_html(rows, tmp_path / "new/report.html")
+    assert [path.name for path in written] == ["report.html", "report-client.html"]
+    assert [path.read_text("utf-8") for path in written] == ["<p>server", "<p>client"]
+
+
+def test_without_judged_tests_there_is_no_report(tmp_path: Path) -> None:
+    ran = run(tmp_path, "def test(): pass", "--mcp-html=report.html")
+    assert "no test was judged: report.html was not written" in ran.text
+    assert not (tmp_path / "report.html").exists()
 
 
 def test_tests_of_clients_have_a_report_of_their_own() -> None:

@@ -7,6 +7,7 @@ from collections.abc import Coroutine
 from typing import Any
 
 import msgspec
+import pytest
 
 from mcp_gen import Client, Context, Server
 from mcp_gen.client.connecting.targets import resolve_target
@@ -69,6 +70,26 @@ async def test_every_http_exchange_is_written_down(revision: str) -> None:
         if frame.get("method") == "notifications/progress"
     ] == [1]
     assert transcript.events[-1].kind == "closed"
+
+
+@pytest.mark.parametrize(
+    ("revision", "path", "transport"),
+    [
+        ("2024-11-05", "/mcp", "memory"),
+        ("2024-11-05", "/sse", "http"),
+        ("2025-03-26", "/mcp", "http"),
+        ("2025-03-26", "/sse", "memory"),
+    ],
+)
+async def test_rules_of_http_are_for_the_transport_of_the_revision(
+    revision: str, path: str, transport: str
+) -> None:
+    recorder = Recorder("http")
+    app = server().asgi(legacy_sse_path="/sse")
+    async with listening(app, path) as url, Client("test") as client:
+        target = recorder.recorded(resolve_target(url, in_background))
+        await client.connect(target, revision=revision)
+    assert recorder.transcripts(revision)[-1].transport == transport
 
 
 async def test_credentials_are_not_written_down() -> None:

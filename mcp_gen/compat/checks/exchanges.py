@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any, NamedTuple
-from weakref import WeakKeyDictionary
 
 from mcp_gen.compat.json_values import Json, is_array, is_object, member
 from mcp_gen.compat.method_names import python_name
@@ -120,19 +119,8 @@ def exchanges(transcript: Transcript, *names: str) -> list[RequestExchange]:
         transcript: The transcript.
         names: Python names of the methods; none for all.
     """
-    read, every = _known.get(transcript, (-1, []))
-    if read != len(transcript.events):
-        every = _pair(transcript)
-        _known[transcript] = (len(transcript.events), every)
-    return [one for one in every if not names or one.name in names]
-
-
-_known: WeakKeyDictionary[Transcript, tuple[int, list[RequestExchange]]] = WeakKeyDictionary()
-"""Exchanges of transcripts, and the number of events that they were read from: many rules ask."""
-
-
-def _pair(transcript: Transcript) -> list[RequestExchange]:
-    """Return all requests of the client, in order, with their answers."""
+    if names:
+        return [one for one in transcript.derived(exchanges) if one.name in names]
     found: list[RequestExchange] = []
     waiting: dict[tuple[type, Any], int] = {}
     for frame in transcript.frames():

@@ -19,12 +19,12 @@ if TYPE_CHECKING:
 
     from mcp_gen.compat.transcript import Transcript, WireEvent
 
-__all__ = ["Exchange", "answers_in", "asked_in_place", "exchange_of", "exchanges", "http_of"]
+__all__ = ["PeerExchange", "answers_in", "asked_in_place", "exchange_of", "exchanges", "http_of"]
 
 STREAM = "text/event-stream"
 
 
-class Exchange(Struct, kw_only=True):
+class PeerExchange(Struct, kw_only=True):
     """One HTTP request, and all that came of it.
 
     Args:
@@ -130,12 +130,12 @@ class Exchange(Struct, kw_only=True):
         return entries(self.sent.message) if self.sent else iter(())
 
 
-def exchanges(transcript: Transcript) -> list[Exchange]:
+def exchanges(transcript: Transcript) -> list[PeerExchange]:
     """Return the exchanges of a transcript, in the order of their requests."""
-    found: dict[int, Exchange] = {}
+    found: dict[int, PeerExchange] = {}
     for event in transcript.events:
         if event.kind == "request":
-            found[event.exchange] = Exchange(request=event)
+            found[event.exchange] = PeerExchange(request=event)
             continue
         one = found.get(event.exchange)
         if one is None:
@@ -151,12 +151,12 @@ def exchanges(transcript: Transcript) -> list[Exchange]:
     return list(found.values())
 
 
-def exchange_of(client: ReferenceClient, number: int) -> Exchange:
+def exchange_of(client: ReferenceClient, number: int) -> PeerExchange:
     """Return one exchange of a client by its number."""
     return next(one for one in exchanges(client.transcript) if one.request.exchange == number)
 
 
-def answers_in(exchange: Exchange) -> dict[str, WireEvent]:
+def answers_in(exchange: PeerExchange) -> dict[str, WireEvent]:
     """Return the messages with answers in an exchange, by the request's id as JSON."""
     return {
         msgspec.json.encode(frame["id"]).decode(): event
@@ -178,7 +178,7 @@ def http_of(client: ReferenceClient) -> HttpWire:
 
 async def asked_in_place(
     client: ReferenceClient, frame: Json, headers: Mapping[str, str] | None = None
-) -> tuple[ServerReply, Exchange]:
+) -> tuple[ServerReply, PeerExchange]:
     """Ask, and return the reply with the exchange that it came in.
 
     Args:

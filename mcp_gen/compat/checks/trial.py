@@ -116,7 +116,7 @@ class TriedServer:
         wire = self._opens(spoken)
         if is_judged and spoken == self.profile.revision:
             self.transcripts.append(wire.transcript)
-        return ReferenceClient(
+        client = ReferenceClient(
             wire,
             spoken,
             capabilities=capabilities,
@@ -124,6 +124,10 @@ class TriedServer:
             timeout_s=self.timeout_s,
             listens=listens,
         )
+        if self._main is not None:
+            # Over HTTP a call repeats arguments that the tool's schema marks.
+            client.tools.update(self._main.tools)
+        return client
 
     async def main(self) -> ReferenceClient:
         """Return the client that all checks share; opened again if its connection has ended.

@@ -112,7 +112,7 @@ async def call_tools(server: TriedServer) -> None:
         token = {profile.progress_token_key: f"progress-{number}"}
         start = len(client.transcript.events)
         reply = await client.call_through("call_tool", call.params, meta={**token, **level})
-        dialogue = Dialogue(client.transcript)
+        dialogue = client.transcript.derived(Dialogue)
         asked = [one.asked for one in dialogue.questions() if one.event.number >= start]
         kinds = frozenset(str(one.get("method")) for one in asked)
         rounds = sum(one.asked.event.number >= start for one in dialogue.by_client)

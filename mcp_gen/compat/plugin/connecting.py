@@ -12,7 +12,7 @@ from msgspec import Struct
 
 from mcp_gen.client.client import Client
 from mcp_gen.client.connecting.targets import resolve_target
-from mcp_gen.compat.plugin.conversations import Conversations
+from mcp_gen.compat.plugin.conversation import Conversation
 from mcp_gen.compat.plugin.reaching import reached, shown
 from mcp_gen.compat.plugin.recorder import Recorder
 from mcp_gen.core.errors import HttpError, McpError, McpGenError, ProtocolError
@@ -77,13 +77,12 @@ async def connected(
         target = recorder.recorded(resolve_target(way.target, serve, env=way.env))
         asked = test.revision
 
-        def said() -> tuple[Conversations, ...]:
+        def said() -> list[Conversation]:
             transcripts = recorder.transcripts(test.revision) if test.revision else []
-            return (
-                Conversations(
-                    shown(server), test.revision, way.transport, transcripts, ("server", "client")
-                ),
-            )
+            name = shown(server)
+            return [
+                Conversation(name, way.transport, one, ("server", "client")) for one in transcripts
+            ]
 
         try:
             session = await client.connect(target, revision=asked or None)

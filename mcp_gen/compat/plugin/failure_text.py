@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from mcp_gen.compat.plugin.conversations import SideOutcome
+    from mcp_gen.compat.plugin.conversation import SideOutcome
     from mcp_gen.compat.report.model import Evidence, Finding
 
 __all__ = ["failure_text"]
@@ -44,7 +44,8 @@ def _lines(one: SideOutcome) -> Iterator[str]:
 
 def _finding_lines(finding: Finding) -> Iterator[str]:
     where = f" at {finding.where}" if finding.where else ""
-    yield f"  expected {finding.expected}; got{where}: {finding.came}"
+    yield f"  expected: {finding.expected}"
+    yield f"  came{where}: {finding.came}"
     for event in finding.evidence[-MAX_FRAMES:]:
         yield f"    {_frame(event)}"
 

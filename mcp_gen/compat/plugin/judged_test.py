@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING, Literal, TypeAlias
 import msgspec
 from msgspec import Struct
 
-from mcp_gen.compat.plugin.conversations import SideOutcome, judged
+from mcp_gen.compat.plugin.conversation import SideOutcome, judged
 from mcp_gen.compat.plugin.failure_text import failure_text
 from mcp_gen.compat.report.model import Outcome
 from mcp_gen.core.errors import UsageError
 
 if TYPE_CHECKING:
-    from mcp_gen.compat.plugin.conversations import Conversations
+    from mcp_gen.compat.plugin.conversation import Conversation
     from mcp_gen.compat.report.model import Finding
 
 __all__ = ["FailOn", "JudgedTest", "TestRow", "fail_on"]
@@ -76,7 +76,7 @@ class JudgedTest:
     def __init__(self, test: str, revision: str, fails_on: FailOn) -> None:
         self.test = test
         self.revision = revision
-        self.sources: list[Callable[[], Iterable[Conversations]]] = []
+        self.sources: list[Callable[[], Iterable[Conversation]]] = []
         """Functions that return the conversations so far."""
         self._levels = FAILING[fails_on]
         self._verdict: TestVerdict = "passed"
@@ -93,7 +93,7 @@ class JudgedTest:
         for told in self._conversations():
             self._target, self._transport = told.target, told.transport
             self._side = told.sides[0]
-            self.revision = told.revision
+            self.revision = told.transcript.revision
             for one in judged(told):
                 self._keep(one)
                 fresh = tuple(each for each in one.outcome.findings if self._is_new(one, each))
@@ -134,7 +134,7 @@ class JudgedTest:
             )
         )
 
-    def _conversations(self) -> Iterable[Conversations]:
+    def _conversations(self) -> Iterable[Conversation]:
         for source in self.sources:
             yield from source()
 

@@ -12,6 +12,7 @@ import mcp_wire
 from mcp_gen.compat.json_values import entries
 from mcp_gen.compat.plugin.taps import TappedRequests, TappedTransport
 from mcp_gen.compat.transcript import Transcript
+from mcp_gen.transports.http_client.legacy_sse import LegacySseTransport
 from mcp_gen.transports.http_client.posting import PostingTransport
 
 if TYPE_CHECKING:
@@ -33,7 +34,8 @@ class Recorder:
 
     def __init__(self, transport: Transport) -> None:
         self._transport: Transport = transport
-        self._transcripts: list[Transcript] = []
+        self._recorded: list[tuple[Transcript, bool]] = []
+        """Transcripts, each with True if HTTP carries it in the older way: a stream and POSTs."""
 
     def recorded(self, target: ConnectTarget) -> ConnectTarget:
         """Return a target whose connections are written down."""
@@ -45,14 +47,28 @@ class Recorder:
         )
 
     def transcripts(self, revision: str) -> list[Transcript]:
-        """Return what was spoken at a revision, one transcript per connection."""
-        found = (spoken_at(revision, one) for one in self._transcripts)
-        return [one for one in found if one.events]
+        """Return what was spoken at a revision, one transcript per connection.
+
+        A server may speak a revision over the HTTP transport of another one. No rule of transports
+        is about that: its transcript is one of memory.
+
+        Args:
+            revision: The revision.
+        """
+        profile = mcp_wire.profile(revision)
+        found: list[Transcript] = []
+        for transcript, is_pair in self._recorded:
+            spoken = spoken_at(revision, transcript)
+            if spoken.transport == "http" and is_pair != (profile.http_transport == "sse_pair"):
+                spoken.transport = "memory"
+            if spoken.events:
+                found.append(spoken)
+        return found
 
     def _dial(self, dial: Callable[[], Duplex | Posts]) -> Duplex | Posts:
         transcript = Transcript("", self._transport)
-        self._transcripts.append(transcript)
         inner = dial()
+        self._recorded.append((transcript, isinstance(inner, LegacySseTransport)))
         if isinstance(inner, PostingTransport):
             inner.intercept(lambda requests: TappedRequests(requests, transcript))
             return inner

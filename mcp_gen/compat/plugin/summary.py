@@ -17,7 +17,7 @@ __all__ = ["read_rows", "summary_lines"]
 
 MAX_TESTS = 40
 """Maximum number of tests in the matrix; of more, those that passed everywhere are left out."""
-MAX_NAME = 60
+MAX_NAME = 80
 """Maximum number of characters of the name of a test."""
 NONE = "-"
 

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
 
-from mcp_gen.compat.plugin.conversations import Conversations
+from mcp_gen.compat.plugin.conversation import Conversation
 from mcp_gen.compat.plugin.recorder import spoken_at
 from mcp_gen.compat.reference.peers import ServerPeer
 from mcp_gen.compat.reference.server import ReferenceServer
@@ -93,11 +93,11 @@ class McpZoo:
         self._peers.append((name, peer))
         return peer
 
-    def _said(self) -> Iterable[Conversations]:
+    def _said(self) -> Iterable[Conversation]:
         for name, peer in self._peers:
             sides: tuple[Side, ...] = (
                 ("client", "server") if peer.kind is ReferenceServer else ("client",)
             )
             for whole in peer.transcripts:
                 said = spoken_at(peer.revision, whole)
-                yield Conversations(name, peer.revision, said.transport, [said], sides)
+                yield Conversation(name, said.transport, said, sides)

@@ -431,13 +431,17 @@ class ReferenceClient:
         Returns:
             The reply to the later request.
         """
-        harmless = self.profile.ping or self.profile.discover
-        assert harmless is not None
-        reply = await self.ask(harmless)
+        reply = await self.ask_frame(self.harmless_frame())
         await asyncio.sleep(SETTLE_S)
         return reply
 
     # --- frames ---
+
+    def harmless_frame(self) -> Json:
+        """Return a request that every server answers, and that changes nothing."""
+        harmless = self.profile.ping or self.profile.discover
+        assert harmless is not None
+        return self.request_frame(harmless.name)
 
     def wire_name(self, method: str | Method[Any, Any]) -> str:
         """Return the name of a method on the wire.

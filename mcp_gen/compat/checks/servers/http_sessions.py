@@ -11,7 +11,7 @@ from urllib.parse import urlsplit, urlunsplit
 from mcp_gen.compat.checks.check import probe, rule
 from mcp_gen.compat.checks.found import NotTested
 from mcp_gen.compat.checks.http_exchanges import (
-    Exchange,
+    PeerExchange,
     asked_in_place,
     exchange_of,
     exchanges,
@@ -41,7 +41,7 @@ _NUMBERED = re.compile(r"(?P<before>.*?)(?P<number>[0-9]{1,40})")
 UNKNOWN_VERSION = "no-such-version"
 
 
-async def opened_from(trial: ServerTrial, origin: str) -> Exchange:
+async def opened_from(trial: ServerTrial, origin: str) -> PeerExchange:
     """Open a connection with a header Origin, and return the first exchange."""
     client = trial.unopened()
     wire = http_of(client)
@@ -180,7 +180,7 @@ def counts_up(ids: list[str]) -> bool:
 async def a_request_without_its_session_gets_status_400(trial: ServerTrial) -> None:
     client = await in_session(trial)
     header = str(client.profile.session_header)
-    frame = client.request_frame(client.wire_name("ping"))
+    frame = client.harmless_frame()
     _, found = await asked_in_place(client, frame, {header: ""})
     if 200 <= found.status < 300:
         raise NotTested("the server does not require the id of a session")
@@ -194,7 +194,7 @@ async def a_session_that_has_ended_gets_status_404(trial: ServerTrial) -> None:
     ended = await client.end_session()
     if ended is None or not 200 <= ended.status < 300:
         raise NotTested("the server does not let clients end sessions")
-    _, found = await asked_in_place(client, client.request_frame(client.wire_name("ping")))
+    _, found = await asked_in_place(client, client.harmless_frame())
     if found.status != 404:
         trial.broken("status 404", found.shown, ended, *found.evidence)
 
@@ -206,7 +206,7 @@ async def a_session_that_has_ended_gets_status_404(trial: ServerTrial) -> None:
 async def a_version_that_is_not_spoken_gets_status_400(trial: ServerTrial) -> None:
     client = await trial.fresh(listens=False)
     header = str(client.profile.version_header)
-    frame = client.request_frame(client.wire_name("ping"))
+    frame = client.harmless_frame()
     _, found = await asked_in_place(client, frame, {header: UNKNOWN_VERSION})
     if found.status != 400:
         trial.broken("status 400", found.shown, *found.evidence)

@@ -2,6 +2,9 @@
 
 from mcp_gen.compat.checks.servers.tasks import (
     asking,
+    extension_calls,
+    extension_news,
+    extension_states,
     offers,
     outcomes,
     related,
@@ -9,4 +12,14 @@ from mcp_gen.compat.checks.servers.tasks import (
     states,
 )
 
-__all__ = ["asking", "offers", "outcomes", "related", "requests", "states"]
+__all__ = [
+    "asking",
+    "extension_calls",
+    "extension_news",
+    "extension_states",
+    "offers",
+    "outcomes",
+    "related",
+    "requests",
+    "states",
+]

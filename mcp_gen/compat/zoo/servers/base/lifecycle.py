@@ -241,8 +241,15 @@ class RefusesExtensions(ReferenceServer):
         return await super().answer(call)
 
 
+class WithoutExtensions(ReferenceServer):
+    """Declares no extension."""
+
+    def task_capabilities(self) -> Json:
+        return {}
+
+
 @breaks("lifecycle:extensions:off")
-class UndeclaredExtension(ReferenceServer):
+class UndeclaredExtension(WithoutExtensions):
     """Answers the requests of an extension that it does not declare."""
 
     def task_capabilities(self) -> Json:
@@ -255,7 +262,7 @@ class UndeclaredExtension(ReferenceServer):
 
 
 @keeps("lifecycle:extensions:off")
-class RefusesTasks(ReferenceServer):
+class RefusesTasks(WithoutExtensions):
     """Refuses the requests of an extension in its own words."""
 
     def task_capabilities(self) -> Json:

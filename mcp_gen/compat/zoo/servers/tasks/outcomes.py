@@ -91,7 +91,11 @@ class LateProgress(ReferenceServer):
     async def get_task(self, call: ReferenceCall) -> Json:
         task = self.find_task(call)
         if task.status in ENDED and task.call.progress_token is not None:
-            done = {"progressToken": task.call.progress_token, "progress": 100, "message": "done"}
+            done = {
+                "progressToken": task.call.progress_token,
+                "progress": 100 + call.id,
+                "message": "done",
+            }
             self.tell("progress", {**done, "_meta": self.related(task)})
         return await super().get_task(call)
 

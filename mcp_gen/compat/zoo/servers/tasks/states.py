@@ -12,6 +12,7 @@ from mcp_gen.compat.zoo.zoo import breaks, keeps
 
 
 @breaks("tasks:ids")
+@breaks("tasks-extension:ids")
 class CountedIds(ReferenceServer):
     """Counts its tasks."""
 
@@ -22,6 +23,7 @@ class CountedIds(ReferenceServer):
 
 
 @keeps("tasks:ids")
+@keeps("tasks-extension:ids")
 class ShortIds(ReferenceServer):
     """Gives ids of eleven characters, with a count before a part that is drawn."""
 

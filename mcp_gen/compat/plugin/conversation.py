@@ -1,8 +1,8 @@
-"""Conversations of a test, and what the rules find in them."""
+"""One conversation of a test, and what the rules find in it."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 from msgspec import Struct
@@ -13,24 +13,22 @@ if TYPE_CHECKING:
     from mcp_gen.compat.report.model import Outcome, Side
     from mcp_gen.compat.transcript import Transcript, Transport
 
-__all__ = ["Conversations", "SideOutcome", "judged"]
+__all__ = ["Conversation", "SideOutcome", "judged"]
 
 
-class Conversations(Struct, frozen=True):
-    """Everything that was said with one peer at one revision.
+class Conversation(Struct, frozen=True):
+    """Everything that was said on one connection.
 
     Args:
-        target: The peer, as reports name it.
-        revision: The revision.
-        transport: What carried the messages.
-        transcripts: One per connection.
+        target: The peer under test, as reports name it.
+        transport: What carried the messages, as reports name it.
+        transcript: The transcript. Its transport says which rules of transports hold.
         sides: The sides that are judged: the peer under test first.
     """
 
     target: str
-    revision: str
     transport: Transport
-    transcripts: Sequence[Transcript]
+    transcript: Transcript
     sides: tuple[Side, ...]
 
 
@@ -41,11 +39,12 @@ class SideOutcome(Struct, frozen=True):
     outcome: Outcome
 
 
-def judged(told: Conversations) -> Iterable[SideOutcome]:
+def judged(told: Conversation) -> Iterable[SideOutcome]:
     """Yield the outcome of every rule for what was said."""
+    transcript = told.transcript
     for side in told.sides:
-        checks = applicable(side, told.revision, told.transport)
+        checks = applicable(side, transcript.revision, transcript.transport)
         rules = [check for check in checks if check.rule is not None]
-        for check, found in judge(rules, told.transcripts):
+        for check, found in judge(rules, [transcript]):
             why = "" if found.has_seen else check.unseen
-            yield SideOutcome(side, outcome_of(check, found, told.revision, why))
+            yield SideOutcome(side, outcome_of(check, found, transcript.revision, why))
