@@ -40,7 +40,8 @@ class LateAcknowledgments(ReferenceServer):
     """Tells of a change before it acknowledges the request for it."""
 
     def acknowledge(self, call: ReferenceCall) -> None:
-        self.tell_listener(call, "tool_list_changed", {})
+        if self.wants(call, "tool_list_changed", {}):
+            self.tell_listener(call, "tool_list_changed", {})
         super().acknowledge(call)
 
 
@@ -49,6 +50,9 @@ class NewsAtOnce(ReferenceServer):
     """Acknowledges a part of what was asked for, and tells of a change at once."""
 
     def acknowledge(self, call: ReferenceCall) -> None:
+        if not self.wants(call, "tool_list_changed", {}):
+            super().acknowledge(call)
+            return
         told = {"notifications": {"toolsListChanged": True}}
         self.tell_listener(call, "subscriptions_acknowledged", told)
         self.tell_listener(call, "tool_list_changed", {})
