@@ -113,7 +113,7 @@ class TwoToolsOfNearlyOneName(OneMoreTool):
 
 
 @breaks("tools:names:case")
-class NamesInAnyCase(ReferenceServer):
+class ToolNamesInAnyCase(ReferenceServer):
     """Takes the name of a tool in any case."""
 
     async def call_tool(self, call: ReferenceCall) -> Json:
