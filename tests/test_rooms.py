@@ -100,12 +100,21 @@ FLOORS: Mapping[str, tuple[tuple[str, ...], ...]] = {
         ("client",),
     ),
     "mcp_gen.compat": (
+        ("known_extensions",),
         ("requirements", "frame_check", "method_names", "json_values"),
         ("recording", "transcript"),
         ("report", "wire"),
         ("reference",),
+        ("reference.http",),
         ("checks", "zoo"),
-        ("checks.servers", "checks.clients", "zoo.servers", "zoo.clients"),
+        ("scenarios",),
+        ("checks.servers", "checks.clients", "scenarios.core", "zoo.servers", "zoo.clients"),
+        (
+            "checks.servers.base",
+            "checks.servers.features",
+            "zoo.servers.base",
+            "zoo.servers.features",
+        ),
         ("doctor",),
         ("demo",),
     ),
@@ -133,6 +142,7 @@ SHORT_MODULES = {
     "mcp_gen.types": "public name of the newest types",
     "mcp_gen.session.peer.log_level": "loaded only by programs that name a level",
     "mcp_gen.core.extensions.names": "shared by the registry and by callbacks of the client",
+    "mcp_gen.compat.checks.servers.frames": "what it shares with clients is in checks.frames",
     "mcp_gen.server.tasks.plain_protocol": "the protocol of revisions that have no tasks",
 }
 """Modules of fewer than 30 lines, each with its reason."""

@@ -10,6 +10,7 @@ import typer
 from mcp_gen.cli.commands.call import call
 from mcp_gen.cli.commands.demo import DEMO_EPILOG, demo
 from mcp_gen.cli.commands.diff import diff
+from mcp_gen.cli.commands.doctor import doctor
 from mcp_gen.cli.commands.init import init
 from mcp_gen.cli.commands.inspect import inspect
 from mcp_gen.cli.commands.methods import methods
@@ -51,6 +52,7 @@ def common(
 
 
 app.command(cls=AdvisingCommand, epilog=DEMO_EPILOG)(demo)
+app.command(cls=AdvisingCommand)(doctor)
 app.command(cls=AdvisingCommand)(diff)
 app.command(cls=AdvisingCommand)(types)
 app.command(cls=AdvisingCommand)(methods)

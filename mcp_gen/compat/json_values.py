@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any, TypeAlias, TypeGuard
 
-__all__ = ["Json", "entries", "is_array", "is_object", "member", "objects"]
+__all__ = ["Json", "entries", "is_array", "is_object", "is_same_id", "member", "objects"]
 
 Json: TypeAlias = dict[str, Any]
 
@@ -18,6 +18,13 @@ def is_object(value: Any) -> TypeGuard[Json]:
 def is_array(value: Any) -> TypeGuard[list[Any]]:
     """Return True for a JSON array."""
     return isinstance(value, list)
+
+
+def is_same_id(one: Any, other: Any) -> bool:
+    """Return True if two ids are the same: 1 and 1.0 are one number, 1 and "1" are two ids."""
+    if isinstance(one, bool) or isinstance(other, bool):
+        return one is other
+    return isinstance(one, str) == isinstance(other, str) and one == other
 
 
 def member(value: Any, *path: str) -> Any:

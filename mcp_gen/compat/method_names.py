@@ -5,6 +5,7 @@ from __future__ import annotations
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
+from mcp_gen.compat.known_extensions import every_extension, known_extensions
 from mcp_wire.hook_machinery import HookPoint, HookSet
 from mcp_wire.hooks import ClientHooks, ServerHooks
 
@@ -12,15 +13,20 @@ if TYPE_CHECKING:
     from mcp_wire.method import Method
     from mcp_wire.profile import Profile
 
-__all__ = ["NoSuchMethod", "method_of", "python_name"]
+__all__ = ["NoSuchMethod", "method_of", "methods_of", "python_name", "wire_names"]
 
 
 class NoSuchMethod(LookupError):
     """A revision does not have a method."""
 
 
+def methods_of(profile: Profile) -> dict[str, Method[Any, Any]]:
+    """Return the methods of a revision and of the extensions that it has, by wire name."""
+    return {**profile.methods, **known_extensions().rows(profile)}
+
+
 def method_of(profile: Profile, name: str) -> Method[Any, Any]:
-    """Return the row of a method at a revision.
+    """Return the row of a method at a revision, also of one that an extension adds.
 
     Args:
         profile: The revision.
@@ -31,10 +37,11 @@ def method_of(profile: Profile, name: str) -> Method[Any, Any]:
         NoSuchMethod: the revision does not have it.
         KeyError: no revision has it.
     """
-    found = profile.methods.get(_wire_names()[name])
-    if found is None:
-        raise NoSuchMethod(f"{profile.revision} has no {name}")
-    return found
+    rows = methods_of(profile)
+    for wire_name in wire_names(name):
+        if wire_name in rows:
+            return rows[wire_name]
+    raise NoSuchMethod(f"{profile.revision} has no {name}")
 
 
 def python_name(wire_name: str) -> str | None:
@@ -42,18 +49,34 @@ def python_name(wire_name: str) -> str | None:
     return _python_names().get(wire_name)
 
 
+def wire_names(name: str) -> tuple[str, ...]:
+    """Return the names on the wire that a method has at any revision, and in extensions.
+
+    Raises:
+        KeyError: no revision has it.
+    """
+    return _wire_names()[name]
+
+
 @cache
-def _wire_names() -> dict[str, str]:
-    return {name: wire for wire, name in _python_names().items()}
+def _wire_names() -> dict[str, tuple[str, ...]]:
+    found: dict[str, tuple[str, ...]] = {}
+    for wire_name, name in _python_names().items():
+        found[name] = (*found.get(name, ()), wire_name)
+    return found
 
 
 @cache
 def _python_names() -> dict[str, str]:
-    return {
+    own = {
         wire: name
         for hooks in (ServerHooks(_nothing), ClientHooks(_nothing))
         for name, wire in _named(hooks)
     }
+    added = {
+        wire: name for extension in every_extension() for wire, name in extension.names.items()
+    }
+    return {**added, **own}
 
 
 def _named(hooks: HookSet) -> list[tuple[str, str]]:

@@ -92,11 +92,15 @@ class Transcript:
         status: int = 0,
         headers: Mapping[str, str] = NO_HEADERS,
         about: str = "",
+        at_s: float | None = None,
     ) -> WireEvent:
-        """Append an event, and tell the listeners; for the arguments see `WireEvent`."""
+        """Append an event, and tell the listeners; for the arguments see `WireEvent`.
+
+        An event without `at_s` is one of this moment.
+        """
         event = WireEvent(
             number=len(self.events),
-            at_s=time.monotonic() - self._began_s,
+            at_s=time.monotonic() - self._began_s if at_s is None else at_s,
             sender=sender,
             kind=kind,
             data=data,
@@ -130,6 +134,13 @@ class Transcript:
         for event in self.messages(sender):
             for entry in entries(event.message):
                 yield WireFrame(event, entry)
+
+    def head(self, exchange: int) -> WireEvent | None:
+        """Return the head of the response in an HTTP exchange; None if there is none yet."""
+        for event in self.events:
+            if event.kind == "response" and event.exchange == exchange:
+                return event
+        return None
 
     async def first(
         self, wanted: Callable[[WireEvent], bool], within_s: float, *, start: int = 0

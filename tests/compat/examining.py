@@ -7,12 +7,15 @@ from zlib import crc32
 
 from mcp_gen.compat.checks.trial import ToolCall
 from mcp_gen.compat.doctor.server_examination import examine_server
+from mcp_gen.compat.reference.http.endpoint import ReferenceEndpoint
+from mcp_gen.compat.reference.server import ReferenceServer
 from mcp_gen.compat.reference.serving import DuplexServing
 from mcp_gen.compat.report.model import Report
 from mcp_gen.compat.requirements.manifest import requirements
-from mcp_gen.compat.wire.openers import MemoryOpener
+from mcp_gen.compat.transcript import Transport
+from mcp_gen.compat.wire.openers import HttpOpener, MemoryOpener
 
-__all__ = ["CALLS", "examined", "revisions_to_try"]
+__all__ = ["CALLS", "examined", "revisions_to_try", "transport_of"]
 
 CALLS = (
     ToolCall("echo", {"text": "hello"}),
@@ -23,11 +26,20 @@ CALLS = (
     ToolCall("ask_user", {}),
     ToolCall("ask_model", {}),
     ToolCall("ask_roots", {}),
+    ToolCall("slow", {}),
+    ToolCall("slow_failing", {"how": "tool"}),
+    ToolCall("slow_failing", {"how": "protocol"}),
+    ToolCall("slow_asking", {}),
 )
 """Calls of the reference server's tools that end by themselves."""
 
+LONG_CALLS = {"cancellation": (ToolCall("wait", {}),)}
+"""Calls that do not end by themselves, by the area of the requirements that need them."""
+
 TIMEOUT_S = 0.3
 """Longest wait for an answer: in one process, which is there at once, if it comes at all."""
+HTTP_TIMEOUT_S = 1.0
+"""Longest wait for an answer over loopback."""
 
 
 def revisions_to_try(requirement: str) -> tuple[str, ...]:
@@ -36,29 +48,52 @@ def revisions_to_try(requirement: str) -> tuple[str, ...]:
     return (revisions[crc32(requirement.encode()) % len(revisions)],)
 
 
-LONG_CALLS = {"cancellation": (ToolCall("wait", {}),)}
-"""Calls that do not end by themselves, by the area of the requirements that need them."""
-
-
-async def examined(peer: type[Any], revision: str, requirement: str = "") -> Report:
+async def examined(
+    peer: type[Any], revision: str, transport: Transport = "memory", requirement: str = ""
+) -> Report:
     """Return the report on a server of the zoo.
 
     Args:
-        peer: Class of the server.
+        peer: Class of the server, or of its HTTP endpoint.
         revision: The revision.
-        requirement: Requirement that it breaks or keeps, which may need a transport or a long call.
+        transport: The transport; an endpoint is examined over HTTP in any case, and what is said
+            to go over stdio is carried by memory.
+        requirement: The requirement that it breaks or keeps, which may need a long call.
     """
-    row = requirements().get(requirement)
-    bound = row.transport if row else "any"
+    if transport == "http" or issubclass(peer, ReferenceEndpoint):
+        return await examined_over_http(peer, revision)
     opens = MemoryOpener(lambda spoken: DuplexServing(peer(revision)))
     try:
         return await examine_server(
             opens,
             target=peer.__name__,
-            transport="memory" if bound == "any" else bound,
+            transport=transport,
             revisions=(revision,),
             calls=(*CALLS, *LONG_CALLS.get(requirement.partition(":")[0], ())),
             timeout_s=TIMEOUT_S,
         )
     finally:
         await opens.aclose()
+
+
+async def examined_over_http(peer: type[Any], revision: str) -> Report:
+    """Return the report on a server of the zoo over HTTP."""
+    if issubclass(peer, ReferenceEndpoint):
+        endpoint = peer(lambda: ReferenceServer(revision), revision)
+    else:
+        endpoint = ReferenceEndpoint(lambda: peer(revision), revision)
+    async with endpoint.serving() as url:
+        return await examine_server(
+            HttpOpener(url),
+            target=peer.__name__,
+            transport="http",
+            revisions=(revision,),
+            calls=CALLS,
+            timeout_s=HTTP_TIMEOUT_S,
+        )
+
+
+def transport_of(requirement: str) -> Transport:
+    """Return the transport that the peers of a requirement are examined over."""
+    bound = requirements()[requirement].transport
+    return "memory" if bound == "any" else bound

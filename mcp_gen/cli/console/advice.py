@@ -17,6 +17,7 @@ ADVICE = {
     "tools": QUOTES,
     "inspect": QUOTES,
     "demo": QUOTES,
+    "doctor": QUOTES,
     "schema": "a type is `--type NAME`",
     "methods": "one method is `mcp-gen types NAME`",
 }

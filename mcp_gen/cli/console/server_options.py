@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     from types import FrameType
 
     from mcp_gen.cli.console.progress import Screen
+    from mcp_gen.client.connecting.target_text import CodeTarget
     from mcp_gen.client.session.session import ClientSession
     from mcp_gen.manager.config import ServerConfig
 
@@ -50,6 +51,7 @@ __all__ = [
     "Timeout",
     "ask_server",
     "options_of",
+    "read_server",
 ]
 
 T = TypeVar("T")
@@ -131,16 +133,33 @@ def options_of(
     from mcp_gen.core.revisions import select
 
     try:
-        found = _configured(config, server) if config is not None else _named(server)
-        if header:
-            found = _with_headers(found, header)
-        found = _with_variables(found, env or [])
+        found = _loaded(read_server(server, config, header, env))
         wanted = revision or found.revision
         if wanted is not None:
             select([wanted])
     except UsageError as error:
         fail(command, error)
     return Options(server, found, wanted, timeout)
+
+
+def read_server(
+    server: str, config: str | None, header: list[str] | None, env: list[str] | None
+) -> ServerConfig:
+    """Return the configuration of the server that a command line names; loads no code.
+
+    Args:
+        server: The server, or its name in a configuration file.
+        config: The path of the configuration file; None for none.
+        header: HTTP headers.
+        env: Variables for a command; for code they are set in this process.
+
+    Raises:
+        UsageError: it names nothing, or an option is not for such a server.
+    """
+    found = _configured(config, server) if config is not None else _named(server)
+    if header:
+        found = _with_headers(found, header)
+    return _with_variables(found, env or [])
 
 
 def _named(server: str) -> ServerConfig:
@@ -190,7 +209,10 @@ def _with_headers(config: ServerConfig, lines: list[str]) -> ServerConfig:
 
 def _with_variables(config: ServerConfig, given: list[str]) -> ServerConfig:
     if config.command is None:
-        return _loaded(config, given)
+        if given and _code(config) is None:
+            raise UsageError("--env is for commands and Python code")
+        os.environ.update(_variables(given))
+        return config
     if not given:
         return config
     inherits = config.env == INHERIT or INHERIT in given
@@ -214,21 +236,25 @@ def _variables(given: list[str]) -> dict[str, str]:
     return variables
 
 
-def _loaded(config: ServerConfig, given: list[str]) -> ServerConfig:
+def _code(config: ServerConfig) -> CodeTarget | None:
+    # Imported here so that `mcp-gen --help` stays fast.
+    from mcp_gen.client.connecting.target_text import CodeTarget, parse_target
+
+    named = parse_target(config.target) if isinstance(config.target, str) else None
+    return named if isinstance(named, CodeTarget) else None
+
+
+def _loaded(config: ServerConfig) -> ServerConfig:
     """Return a configuration whose server is loaded, if it is Python code.
 
     It is loaded before there is an event loop, as by `mcp-gen run`, in this process.
     """
+    code = _code(config)
+    if code is None:
+        return config
     # Imported here so that `mcp-gen --help` stays fast.
     from mcp_gen.client.connecting.python_code import load
-    from mcp_gen.client.connecting.target_text import CodeTarget, parse_target
 
-    code = parse_target(config.target) if isinstance(config.target, str) else None
-    if not isinstance(code, CodeTarget):
-        if given:
-            raise UsageError("--env is for commands and Python code")
-        return config
-    os.environ.update(_variables(given))
     with redirect_stdout(sys.stderr):
         return replace(config, target=load(code))
 

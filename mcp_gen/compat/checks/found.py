@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 from typing import NamedTuple
+
+from msgspec.structs import replace
 
 from mcp_gen.compat.report.model import Finding, evidence
 from mcp_gen.compat.transcript import WireEvent
@@ -11,7 +14,11 @@ from mcp_gen.compat.transcript import WireEvent
 __all__ = ["FaultPlace", "Found", "NotTested"]
 
 MAX_FINDINGS = 20
-"""Maximum number of findings of one check at one revision."""
+"""Maximum number of different findings of one check at one revision."""
+_INDEX = re.compile(r"\[\d+\]")
+_PARTS = re.compile(r"\$|\.[^.\[]*|\[[^\]]*\]")
+_ANY_PART = "[...]"
+"""Part of a path that stands for any member of a map."""
 
 
 class NotTested(Exception):
@@ -31,7 +38,10 @@ class FaultPlace(NamedTuple):
 
 def _is_in(where: str, other: str) -> bool:
     """Return True if a path is that of a part of what another names, or the same."""
-    return not other or (where.startswith(other) and where[len(other) :][:1] in ("", ".", "["))
+    parts, others = _PARTS.findall(where), _PARTS.findall(other)
+    return len(parts) >= len(others) and all(
+        _ANY_PART in (one, two) or one == two for one, two in zip(parts, others, strict=False)
+    )
 
 
 class Found:
@@ -48,13 +58,19 @@ class Found:
         self.has_seen = False
         """True if there was something to judge."""
         self._told = tuple(told)
+        self._numbers: dict[tuple[str, str, str], int] = {}
+        """Numbers of the findings by all that two equal ones have in common."""
 
     def saw(self) -> None:
         """Note that there was something to judge, so that no finding means passed."""
         self.has_seen = True
 
+    def is_told(self, event: WireEvent, where: str) -> bool:
+        """Return True if a fault at a place is one that another check has found."""
+        return any(place.holds(event, where) for place in self._told)
+
     def broken(self, expected: str, came: str, *events: WireEvent, where: str = "") -> None:
-        """Add a finding.
+        """Add a finding; one that differs in an index alone is counted with the first.
 
         Args:
             expected: What the rule demands here, in one sentence.
@@ -63,11 +79,17 @@ class Found:
             where: JSON path in the last of them; empty if there is none to name.
         """
         self.has_seen = True
-        if events and any(place.holds(events[-1], where) for place in self._told):
+        if events and self.is_told(events[-1], where):
             return
         if events:
             self.places.append(FaultPlace(events[-1], where))
-        if len(self.findings) < MAX_FINDINGS:
+        kind = (expected, came, _INDEX.sub("[]", where))
+        if kind in self._numbers:
+            number = self._numbers[kind]
+            again = self.findings[number]
+            self.findings[number] = replace(again, times=again.times + 1)
+        elif len(self.findings) < MAX_FINDINGS:
+            self._numbers[kind] = len(self.findings)
             self.findings.append(
                 Finding(expected=expected, came=came, where=where, evidence=evidence(events))
             )

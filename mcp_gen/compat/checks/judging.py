@@ -41,7 +41,7 @@ def judge(
     """
     found: list[tuple[Check, Found]] = []
     told = list(told)
-    for check in sorted(rules, key=lambda one: one.is_general):
+    for check in sorted(rules, key=lambda one: (one.is_general, one.is_last)):
         here = Found(told if check.is_general else ())
         for transcript in transcripts:
             assert check.rule is not None

@@ -87,6 +87,8 @@ class TriedServer:
         self.shared: dict[Any, Any] = {}
         """What a check has found out and others use, by the function that does it."""
         self.transcripts: list[Transcript] = []
+        self.items: dict[str, list[Json]] = {}
+        """What it has listed, by the Python name of the method, such as `list_tools`."""
         self._opens = opens
         self._main: ReferenceClient | None = None
 
@@ -96,12 +98,21 @@ class TriedServer:
         revision: str | None = None,
         capabilities: dict[str, Any] | None = None,
         answers: Answers | None = None,
+        is_judged: bool = True,
     ) -> ReferenceClient:
-        """Return a client of a new connection, which is not opened yet."""
+        """Return a client of a new connection, which is not opened yet.
+
+        Args:
+            revision: The revision that the client speaks; None: that of the examination.
+            capabilities: What it declares; None: all that the revision has.
+            answers: Answers questions of the server; None: an `Answers`.
+            is_judged: False: no rule is applied to the conversation, as it may end up at another
+                revision.
+        """
         # What is asked at another revision is not judged as this one's.
         spoken = revision or self.profile.revision
         wire = self._opens(spoken)
-        if spoken == self.profile.revision:
+        if is_judged and spoken == self.profile.revision:
             self.transcripts.append(wire.transcript)
         return ReferenceClient(
             wire, spoken, capabilities=capabilities, answers=answers, timeout_s=self.timeout_s
@@ -193,6 +204,29 @@ class ServerTrial(Found):
         if found is None or found is False:
             raise NotTested(f"the server does not declare `{capability}`")
         return client
+
+    def items(self, name: str) -> list[Json]:
+        """Return what the server has listed; nothing if it has not declared the list.
+
+        Args:
+            name: The Python name of the method, such as `list_tools`.
+        """
+        return self._server.items.get(name, [])
+
+    def has_listed(self, name: str) -> bool:
+        """Return True if the server was asked for a list, because it has declared it."""
+        return name in self._server.items
+
+    def listed(self, name: str) -> list[Json]:
+        """Return what the server has listed: at least one item; see `items`.
+
+        Raises:
+            NotTested: it has listed nothing.
+        """
+        found = self.items(name)
+        if not found:
+            raise NotTested(f"the server has no {name.removeprefix('list_').replace('_', ' ')}")
+        return found
 
     async def end(self) -> None:
         """Close what the check has opened."""

@@ -4,17 +4,21 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from importlib.metadata import version
 from time import monotonic
 from typing import TYPE_CHECKING, Any
 
 import mcp_wire
 from mcp_gen.compat.checks.check import Check
+from mcp_gen.compat.checks.exchanges import LISTS
 from mcp_gen.compat.checks.found import FaultPlace, Found, NotTested
 from mcp_gen.compat.checks.judging import applicable, judge, outcome_of
 from mcp_gen.compat.checks.trial import ServerTrial, TriedServer
 from mcp_gen.compat.doctor.exercises import EXERCISES
+from mcp_gen.compat.doctor.openings import other_openings
 from mcp_gen.compat.json_values import is_object
+from mcp_gen.compat.report.bounds import bounded
 from mcp_gen.compat.report.model import Offer, Opening, Outcome, Report
 from mcp_gen.core.errors import McpGenError
 
@@ -51,17 +55,20 @@ async def examine_server(
         TriedServer(opens, one, transport, calls=calls, timeout_s=timeout_s) for one in revisions
     ]
     ended = await asyncio.gather(*(_Examination(one, on_outcome).run() for one in tried))
-    return Report(
+    # Afterwards: a server that is started for each connection would start them all at once.
+    others = await other_openings(opens, timeout_s=timeout_s)
+    report = Report(
         target=target,
         side="server",
         transport=transport,
         version=version("mcp-gen"),
         took_s=monotonic() - began_s,
         name=next((one.name for one in ended if one.name), ""),
-        openings=tuple(one.opening for one in ended),
+        openings=(*(one.opening for one in ended), *others),
         listings=tuple(one.listing for one in ended if one.listing),
         outcomes=tuple(outcome for one in ended for outcome in one.outcomes),
     )
+    return bounded(report)
 
 
 class _Examination:
@@ -76,13 +83,17 @@ class _Examination:
         self.name = ""
         self.opening = Opening(asked=self._revision, answer="")
         self.listing: Offer | None = None
+        self._capabilities: tuple[str, ...] = ()
         self.outcomes: list[Outcome] = []
 
     async def run(self) -> _Examination:
         try:
             if await self._open():
                 for exercise in EXERCISES:
-                    await exercise(self._server)
+                    # A connection that fails is the finding of checks; the next one opens another.
+                    with suppress(McpGenError):
+                        await exercise(self._server)
+                self.listing = self._offer()
                 for check in self._checks:
                     if check.probe is not None:
                         await self._probe(check)
@@ -96,30 +107,41 @@ class _Examination:
         try:
             client = await self._server.main()
         except McpGenError as error:
-            return self._refuse(str(error))
+            return await self._refuse(str(error))
         reply = client.opening
         assert reply is not None
         if reply.error is not None:
-            return self._refuse(f"refused: {reply.error.get('message')}")
+            return await self._refuse(f"refused: {reply.error.get('message')}")
         if reply.result is None:
-            return self._refuse("no answer" if reply.timed_out else "the connection ended")
+            return await self._refuse("no answer" if reply.timed_out else "the connection ended")
         agreed = client.agreed
         if agreed != self._revision:
-            return self._refuse(f"offered {agreed}", agreed)
+            return await self._refuse(f"offered {agreed}", agreed)
         info: Any = reply.result.get("serverInfo")
         if is_object(info):
             self.name = f"{info.get('name')} {info.get('version')}"
         self.opening = Opening(asked=self._revision, answer="agreed", agreed=agreed)
-        self.listing = Offer(
-            revision=self._revision, capabilities=tuple(sorted(client.server_capabilities))
-        )
+        self._capabilities = tuple(sorted(client.server_capabilities))
         return True
 
-    def _refuse(self, answer: str, agreed: str | None = None) -> bool:
+    def _offer(self) -> Offer:
+        """Return the names of all that the server has listed."""
+        listed = {
+            name.removeprefix("list_").replace("_", " "): tuple(
+                str(one.get(LISTS[name][1])) for one in found
+            )
+            for name, found in self._server.items.items()
+        }
+        return Offer(revision=self._revision, capabilities=self._capabilities, items=listed)
+
+    async def _refuse(self, answer: str, agreed: str | None = None) -> bool:
         self.opening = Opening(asked=self._revision, answer=answer, agreed=agreed)
         for check in self._checks:
-            found = Found()
-            self._add(check, found, f"the server does not speak {self._revision}: {answer}")
+            if check.needs_opening:
+                found = Found()
+                self._add(check, found, f"the server does not speak {self._revision}: {answer}")
+            else:
+                await self._probe(check)
         return False
 
     async def _probe(self, check: Check) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import hashlib
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
@@ -97,6 +98,10 @@ class ReferenceCall:
         kept = {key: value for key, value in self.params.items() if key not in of_round}
         text = msgspec.json.encode([self.method, kept], order="deterministic")
         return hashlib.sha256(text).hexdigest()
+
+    async def step(self) -> None:
+        """Pass a step of long work: at once, where the client waits for the answer."""
+        await asyncio.sleep(0)
 
     def tell(self, name: str, params: Json) -> None:
         """Send a notification that belongs to the request, in the form of the revision.

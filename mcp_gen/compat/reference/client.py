@@ -9,11 +9,14 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 from msgspec import UNSET, Struct
 
-from mcp_gen.compat.json_values import Json, entries, is_object, member, objects
+from mcp_gen.compat.json_values import Json, entries, is_object, is_same_id, member, objects
 from mcp_gen.compat.method_names import method_of, python_name
 from mcp_gen.compat.reference.call import Failure, Unanswered
+from mcp_gen.compat.reference.http_headers import request_headers
+from mcp_gen.compat.reference.resuming import resumed
 from mcp_gen.compat.reference.rounds import next_round
 from mcp_gen.compat.reference.shaping import shaped, wire_type
+from mcp_gen.compat.wire.http import HttpWire, SsePairWire
 from mcp_wire import profile as profile_of
 
 if TYPE_CHECKING:
@@ -116,6 +119,8 @@ class ReferenceClient:
         capabilities: What it declares; None: all that the revision has.
         answers: Answers questions of the server; None: an `Answers`.
         timeout_s: Longest wait for an answer, in seconds.
+        listens: True to open a stream for what belongs to no request, over HTTP, where the revision
+            has it.
     """
 
     def __init__(
@@ -126,8 +131,11 @@ class ReferenceClient:
         capabilities: Json | None = None,
         answers: Answers | None = None,
         timeout_s: float = TIMEOUT_S,
+        listens: bool = True,
     ) -> None:
         self.wire = wire
+        self.http = wire if isinstance(wire, HttpWire) else None
+        """The wire, if it is one over HTTP."""
         self.profile = profile_of(revision)
         self.transcript = wire.transcript
         self.capabilities = self.all_capabilities() if capabilities is None else capabilities
@@ -135,7 +143,15 @@ class ReferenceClient:
         self.timeout_s = timeout_s
         self.opening: ServerReply | None = None
         """The answer to the handshake or to discovery."""
+        self.may_answer = asyncio.Event()
+        """Clear while questions of the server are to be left open."""
+        self.may_answer.set()
         self.session_id: str | None = None
+        self.tools: dict[str, Json] = {}
+        """Every tool that the server has listed, by name."""
+        self.stream: int = 0
+        """Exchange of the stream for what belongs to no request; 0 for none."""
+        self._listens = listens
         self._last_id = 0
         self._tasks: set[asyncio.Task[None]] = set()
         self.transcript.listen(self._heard)
@@ -157,10 +173,26 @@ class ReferenceClient:
         self.opening = await self.ask(handshake, self.handshake_params())
         if self.opening.result is not None and self.profile.initialized is not None:
             await self.tell(self.profile.initialized)
+            if self._listens:
+                await self.listen()
         return self.opening
 
+    async def listen(self) -> None:
+        """Open the stream for what belongs to no request, where the revision has it over HTTP."""
+        if self.http is not None and self.profile.get_stream:
+            self.stream = await self.http.exchange("GET", headers=self.headers(b""))
+            await self.http.response(self.stream, self.timeout_s)
+
+    async def end_session(self) -> WireEvent | None:
+        """End the session over HTTP; return the head of the response, or None for none."""
+        if self.http is None or self.session_id is None:
+            return None
+        number = await self.http.exchange("DELETE", headers=self.headers(b""))
+        return await self.http.response(number, self.timeout_s)
+
     async def aclose(self) -> None:
-        """Close the connection."""
+        """End the session, and close the connection."""
+        await self.end_session()
         running = list(self._tasks)
         for task in running:
             task.cancel()
@@ -281,21 +313,34 @@ class ReferenceClient:
         """
         return next_round(params, reply.result, self.answers)
 
-    async def reply_to(self, asked: WireEvent, *, within_s: float | None = None) -> ServerReply:
-        """Wait for the answer to a request that was sent."""
-        id = member(asked.message, "id")
+    async def reply_to(
+        self, asked: WireEvent, *, id: Any = UNSET, within_s: float | None = None
+    ) -> ServerReply:
+        """Wait for the answer to a request that was sent.
+
+        Args:
+            asked: The message with the request.
+            id: The id of the request; without one, that of the message.
+            within_s: Longest wait, in seconds; None: the `timeout_s` of the client.
+        """
+        id = member(asked.message, "id") if id is UNSET else id
+        exchanges = {asked.exchange}
 
         def ends(event: WireEvent) -> bool:
-            if event.sender != "server":
+            if event.sender != "server" or event.kind not in ("message", "ended", "closed"):
                 return False
-            if event.kind == "closed" or (
-                event.kind == "ended" and event.exchange == asked.exchange
-            ):
-                return True
-            return answer_in(event, id) is not None
+            if event.kind == "ended":
+                return event.exchange in exchanges and not self._answers_elsewhere(event)
+            return event.kind == "closed" or answer_in(event, id) is not None
 
         wait_s = self.timeout_s if within_s is None else within_s
         event = await self.transcript.first(ends, wait_s, start=asked.number)
+        while event is not None and event.kind == "ended":
+            number = await resumed(self, event)
+            if number == 0:
+                break
+            exchanges = {number}
+            event = await self.transcript.first(ends, wait_s, start=event.number + 1)
         if event is None:
             return ServerReply(asked=asked, waited_s=wait_s)
         waited_s = event.at_s - asked.at_s
@@ -303,6 +348,13 @@ class ReferenceClient:
             return ServerReply(asked=asked, closing=event, waited_s=waited_s)
         frame = answer_in(event, id)
         return ServerReply(asked=asked, event=event, frame=frame or {}, waited_s=waited_s)
+
+    def _answers_elsewhere(self, ended: WireEvent) -> bool:
+        """Return True for the end of a POST that was taken, whose answer comes on a stream."""
+        if not isinstance(self.wire, SsePairWire):
+            return False
+        head = self.transcript.head(ended.exchange)
+        return head is not None and 200 <= head.status < 300
 
     async def tell(
         self,
@@ -321,7 +373,11 @@ class ReferenceClient:
         Raises:
             NoSuchMethod: the revision does not have the notification.
         """
-        return await self.send(self.notification_frame(self.wire_name(method), params, meta=meta))
+        told = await self.send(self.notification_frame(self.wire_name(method), params, meta=meta))
+        if self.http is not None:
+            # What is sent next must not overtake it on another connection.
+            await self.http.response(told.exchange, self.timeout_s)
+        return told
 
     async def send(
         self, message: Json | list[Any] | bytes, *, headers: Mapping[str, str] | None = None
@@ -420,20 +476,7 @@ class ReferenceClient:
 
     def headers(self, message: Json | list[Any] | bytes) -> dict[str, str]:
         """Return the HTTP headers that belong to a message, beside those of HTTP itself."""
-        profile = self.profile
-        named: dict[str, str] = {}
-        if profile.session_header and self.session_id:
-            named[profile.session_header] = self.session_id
-        method, params = member(message, "method"), member(message, "params")
-        is_opening = profile.handshake is not None and method == profile.handshake.name
-        if profile.version_header and not is_opening:
-            named[profile.version_header] = profile.revision
-        if profile.method_header and isinstance(method, str):
-            named[profile.method_header] = method
-            about = profile.name_params.get(method)
-            if profile.name_header and about and member(params, about) is not None:
-                named[profile.name_header] = str(member(params, about))
-        return named
+        return request_headers(self.profile, message, session_id=self.session_id, tools=self.tools)
 
     # --- hearing ---
 
@@ -445,12 +488,15 @@ class ReferenceClient:
         if event.kind != "message":
             return
         for entry in entries(event.message):
+            for tool in objects(member(entry, "result", "tools")):
+                self.tools[str(tool.get("name"))] = tool
             if "method" in entry and "id" in entry:
                 task = asyncio.get_running_loop().create_task(self._answer(entry))
                 self._tasks.add(task)
                 task.add_done_callback(self._tasks.discard)
 
     async def _answer(self, asked: Json) -> None:
+        await self.may_answer.wait()
         try:
             frame = self.answer_frame(asked)
         except Unanswered:
@@ -487,10 +533,8 @@ def answer_in(event: WireEvent, id: Any) -> Json | None:
     if event.kind != "message":
         return None
     for entry in entries(event.message):
-        if "method" not in entry and "id" in entry:
-            found = entry["id"]
-            if type(found) is type(id) and found == id:
-                return entry
+        if "method" not in entry and "id" in entry and is_same_id(entry["id"], id):
+            return entry
     return None
 
 

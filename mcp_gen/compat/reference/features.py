@@ -5,7 +5,7 @@ from __future__ import annotations
 import base64
 from typing import Any, TypeAlias
 
-__all__ = ["PNG", "PROMPTS", "RESOURCES", "TEMPLATES", "TOOLS", "WAV", "text_result"]
+__all__ = ["CONTENT", "PNG", "PROMPTS", "RESOURCES", "TEMPLATES", "TOOLS", "WAV", "text_result"]
 
 Json: TypeAlias = dict[str, Any]
 
@@ -52,6 +52,14 @@ TOOLS: tuple[Json, ...] = (
     _tool("ask_user", "Ask the user for a name."),
     _tool("ask_model", "Ask the model for a text."),
     _tool("ask_roots", "Ask for the roots."),
+    _tool("slow", "Return after some steps.", execution={"taskSupport": "optional"}),
+    _tool(
+        "slow_failing",
+        "Return an error after a step.",
+        {"how": {"type": "string", "enum": ["tool", "protocol"]}},
+        execution={"taskSupport": "optional"},
+    ),
+    _tool("slow_asking", "Ask the user, as a task.", execution={"taskSupport": "required"}),
 )
 
 PROMPTS: tuple[Json, ...] = (
@@ -61,6 +69,7 @@ PROMPTS: tuple[Json, ...] = (
         "description": "Greet someone.",
         "arguments": [{"name": "name", "description": "Whom to greet.", "required": True}],
     },
+    {"name": "show", "title": "Show", "description": "Show content of each kind."},
 )
 
 RESOURCES: tuple[Json, ...] = (
@@ -71,6 +80,18 @@ RESOURCES: tuple[Json, ...] = (
 TEMPLATES: tuple[Json, ...] = (
     {"uriTemplate": "reference://items/{id}", "name": "items", "title": "Items"},
 )
+
+CONTENT: tuple[Json, ...] = (
+    {"type": "text", "text": "text"},
+    {"type": "image", "data": PNG, "mimeType": "image/png"},
+    {"type": "audio", "data": WAV, "mimeType": "audio/wav"},
+    {
+        "type": "resource",
+        "resource": {"uri": "reference://text", "mimeType": "text/plain", "text": "text"},
+    },
+    {"type": "resource_link", **RESOURCES[0]},
+)
+"""One block of each kind of content."""
 
 
 def text_result(text: str) -> Json:

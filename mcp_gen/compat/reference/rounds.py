@@ -12,12 +12,13 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from mcp_gen.compat.json_values import Json, is_object, member
-from mcp_gen.compat.method_names import python_name
+from mcp_gen.compat.method_names import NoSuchMethod, python_name
 from mcp_gen.compat.reference.call import Failure, NeedsInput, ReferenceCall, Unanswered
 from mcp_gen.compat.reference.features import text_result
+from mcp_gen.compat.reference.metadata import StatingServer
 
 if TYPE_CHECKING:
-    from mcp_wire.profile import Profile
+    pass
 
 __all__ = ["ServerRounds", "asks_again", "next_round"]
 
@@ -62,26 +63,21 @@ def _responses(asked: Json, answers: Any) -> Json:
     return made
 
 
-class ServerRounds:
+class ServerRounds(StatingServer):
     """Questions of a server, and its state that clients carry, with a signature.
 
     Args:
-        profile: The revision.
+        revision: The revision.
     """
 
-    def __init__(self, profile: Profile) -> None:
-        self.profile = profile
-        self.client_capabilities: Json = {}
-        """What the client declared in the handshake, or in the request that is being answered."""
+    def __init__(self, revision: str) -> None:
+        super().__init__(revision)
         self._key = secrets.token_bytes(32)
 
     def input_required(self, call: ReferenceCall, needed: NeedsInput) -> Json:
         """Return the result that asks questions."""
-        return {
-            "resultType": "input_required",
-            "inputRequests": needed.requests,
-            "requestState": self.state(call),
-        }
+        asked = {"inputRequests": needed.requests, "requestState": self.state(call)}
+        return self.signed({"resultType": "input_required", **asked})
 
     def state(self, call: ReferenceCall) -> str:
         """Return the state that the client sends back with its answers."""
@@ -137,5 +133,10 @@ class ServerRounds:
     async def asked(self, call: ReferenceCall, capability: str, name: str, params: Json) -> Json:
         """Ask the client if it has declared that it can be asked; return what it said as text."""
         if capability not in self.client_capabilities:
-            return {**text_result(f"the client has not declared {capability}"), "isError": True}
-        return text_result(msgspec.json.encode(await call.ask(name, params)).decode())
+            return self.lacking(capability)
+        try:
+            answer = await call.ask(name, params)
+        except NoSuchMethod as error:
+            # A handshake that asks for a newer revision may declare what this one lacks.
+            return {**text_result(str(error)), "isError": True}
+        return text_result(msgspec.json.encode(answer).decode())

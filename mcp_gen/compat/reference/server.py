@@ -14,26 +14,25 @@ import msgspec
 
 from mcp_gen.compat.frame_check import ClosedViolation, FrameChecker
 from mcp_gen.compat.json_values import Json, is_array, is_object, member, objects
-from mcp_gen.compat.method_names import method_of, python_name
+from mcp_gen.compat.known_extensions import known_extensions
+from mcp_gen.compat.method_names import method_of, methods_of, python_name
 from mcp_gen.compat.reference.call import Failure, NeedsInput, Outlet, ReferenceCall, Unanswered
-from mcp_gen.compat.reference.features import PNG, PROMPTS, RESOURCES, TEMPLATES, TOOLS, WAV
-from mcp_gen.compat.reference.features import text_result as _text
+from mcp_gen.compat.reference.feature_handlers import FeatureHandlers
+from mcp_gen.compat.reference.features import CONTENT
+from mcp_gen.compat.reference.metadata import text_content as _text
 from mcp_gen.compat.reference.rounds import ServerRounds
 from mcp_gen.compat.reference.shaping import log_levels, shaped, wire_type
-from mcp_wire import profile as profile_of
+from mcp_gen.compat.reference.tasks import TasksOfServer
 
 if TYPE_CHECKING:
     from mcp_wire.method import Method
 
 __all__ = ["ReferenceServer"]
 
-NAME = "mcp-gen reference server"
 TTL_MS = 60_000
-PAGE_ITEMS = 4
-"""Number of items on a page of a list."""
 
 
-class ReferenceServer(ServerRounds):
+class ReferenceServer(FeatureHandlers, ServerRounds, TasksOfServer):
     """Server of exactly one revision, for one client.
 
     Args:
@@ -41,14 +40,16 @@ class ReferenceServer(ServerRounds):
     """
 
     def __init__(self, revision: str) -> None:
-        super().__init__(profile_of(revision))
+        super().__init__(revision)
         self.violations: list[ClosedViolation] = []
         """Everything that the client sent and the revision does not have."""
         self.log_level: str | None = None
         self.subscribed: set[str] = set()
+        self.listening: dict[str, ReferenceCall] = {}
+        """Listening requests that are open, by id as JSON."""
         self.calls: dict[str, asyncio.Task[None]] = {}
         """Requests that are being answered, by id as JSON."""
-        self._checker = FrameChecker(self.profile)
+        self._checker = FrameChecker(self.profile, known_extensions())
         self._last_id = 0
         self._asked: dict[str, asyncio.Future[Json]] = {}
         self._is_open = self.profile.handshake is None
@@ -151,6 +152,7 @@ class ReferenceServer(ServerRounds):
         for waiting in self._asked.values():
             waiting.cancel()
         await asyncio.gather(*running, return_exceptions=True)
+        await self.end_tasks()
 
     # --- answers ---
 
@@ -176,11 +178,12 @@ class ReferenceServer(ServerRounds):
             NeedsInput: it is answered with questions.
         """
         errors = self.profile.errors
-        method = self.profile.methods.get(call.method)
+        method = methods_of(self.profile).get(call.method)
         name = python_name(call.method)
         handle = getattr(self, name, None) if name else None
         if method is None or not method.from_client or handle is None:
-            raise Failure(errors.method_not_found, "Method not found")
+            # A client of an earlier revision can do nothing but show this to its user.
+            raise Failure(errors.method_not_found, "Method not found", self.advice(call))
         if not self._is_open and method not in (self.profile.handshake, self.profile.ping):
             raise Failure(errors.invalid_request, "The connection is not initialized")
         self.check_metadata(call)
@@ -196,21 +199,7 @@ class ReferenceServer(ServerRounds):
 
     def check_metadata(self, call: ReferenceCall) -> None:
         """Refuse a request that does not say what each must, where there is no handshake."""
-        profile = self.profile
-        if profile.protocol_version_key is None or profile.client_capabilities_key is None:
-            return
-        version = call.meta.get(profile.protocol_version_key)
-        capabilities = call.meta.get(profile.client_capabilities_key)
-        if version is None or not is_object(capabilities):
-            raise Failure(profile.errors.invalid_params, "Missing protocol version or capabilities")
-        if version != profile.revision:
-            assert profile.errors.unsupported_protocol_version is not None
-            raise Failure(
-                profile.errors.unsupported_protocol_version,
-                "Unsupported protocol version",
-                {"supported": [profile.revision], "requested": version},
-            )
-        self.client_capabilities = capabilities
+        super().check_metadata(call)
         self.check_level(call)
 
     def check_level(self, call: ReferenceCall) -> None:
@@ -222,10 +211,10 @@ class ReferenceServer(ServerRounds):
 
     def exact(self, method: Method[Any, Any], result: Json) -> Json:
         """Return a result in the form that the revision gives it."""
-        made: Json = shaped(method.results[0], {"ttlMs": TTL_MS, "cacheScope": "public", **result})
-        if self.profile.server_info_key:
-            made["_meta"] = {**made.get("_meta", {}), self.profile.server_info_key: self.info()}
-        return made
+        kind = self.result_type(method, result)
+        if kind is dict:
+            return result
+        return self.signed(shaped(kind, {"ttlMs": TTL_MS, "cacheScope": "public", **result}))
 
     # --- frames ---
 
@@ -275,55 +264,30 @@ class ReferenceServer(ServerRounds):
         Raises:
             Failure: the client has answered with an error.
         """
-        self._last_id += 1
-        asked = {"jsonrpc": "2.0", "id": self._last_id, **frame}
+        id = self.next_id()
+        asked = {"jsonrpc": "2.0", "id": id, **frame}
         waiting = asyncio.get_running_loop().create_future()
-        self._asked[_key(self._last_id)] = waiting
+        self._asked[_key(id)] = waiting
         self._checker.check(msgspec.json.encode(asked), "server")
         (outlet or self._to_client)(asked)
         found: Json = await waiting
         return found
 
+    def next_id(self) -> Any:
+        """Return an id for a request to the client that was not used before."""
+        self._last_id += 1
+        return self._last_id
+
     # --- what it offers ---
 
     def capabilities(self) -> Json:
         """Return what the server declares, with the capabilities of all revisions."""
-        return {
-            "tools": {"listChanged": True},
-            "prompts": {"listChanged": True},
-            "resources": {"listChanged": True, "subscribe": True},
-            "completions": {},
-            "logging": {},
-        }
+        return {**super().capabilities(), **self.task_capabilities()}
 
-    def info(self) -> Json:
-        """Return name and version of the server."""
-        return {"name": NAME, "version": "1.0.0"}
-
-    def tools(self) -> list[Json]:
-        """Return the tools, with the members of all revisions."""
-        return list(TOOLS)
-
-    def prompts(self) -> list[Json]:
-        """Return the prompts, with the members of all revisions."""
-        return list(PROMPTS)
-
-    def resources(self) -> list[Json]:
-        """Return the resources, with the members of all revisions."""
-        return list(RESOURCES)
-
-    def templates(self) -> list[Json]:
-        """Return the resource templates, with the members of all revisions."""
-        return list(TEMPLATES)
-
-    def page(self, call: ReferenceCall, member: str, items: list[Json]) -> Json:
-        """Return one page of a list."""
-        cursor = call.params.get("cursor", "0")
-        if not cursor.isdecimal() or int(cursor) % PAGE_ITEMS or int(cursor) > len(items):
-            raise Failure(self.profile.errors.invalid_params, "Unknown cursor")
-        start, end = int(cursor), int(cursor) + PAGE_ITEMS
-        more = {"nextCursor": str(end)} if end < len(items) else {}
-        return {member: items[start:end], **more}
+    def acknowledge(self, call: ReferenceCall) -> None:
+        """Tell the client that it will hear of all that it asked for."""
+        self.check_news_of_tasks(call)
+        super().acknowledge(call)
 
     # --- handlers, by Python name ---
 
@@ -344,59 +308,6 @@ class ReferenceServer(ServerRounds):
         """Answer a ping."""
         return {}
 
-    async def list_tools(self, call: ReferenceCall) -> Json:
-        """Return a page of the tools."""
-        return self.page(call, "tools", self.tools())
-
-    async def list_prompts(self, call: ReferenceCall) -> Json:
-        """Return a page of the prompts."""
-        return self.page(call, "prompts", self.prompts())
-
-    async def list_resources(self, call: ReferenceCall) -> Json:
-        """Return a page of the resources."""
-        return self.page(call, "resources", self.resources())
-
-    async def list_resource_templates(self, call: ReferenceCall) -> Json:
-        """Return a page of the resource templates."""
-        return self.page(call, "resourceTemplates", self.templates())
-
-    async def read_resource(self, call: ReferenceCall) -> Json:
-        """Return the contents of a resource."""
-        uri = call.params["uri"]
-        found = next((one for one in self.resources() if one["uri"] == uri), None)
-        if found is None and not uri.startswith("reference://items/"):
-            code = self.profile.resource_not_found_code
-            raise Failure(code, "Resource not found", {"uri": uri})
-        if found and found["mimeType"].startswith("image/"):
-            return {"contents": [{"uri": uri, "mimeType": found["mimeType"], "blob": PNG}]}
-        return {"contents": [{"uri": uri, "mimeType": "text/plain", "text": f"text of {uri}"}]}
-
-    async def subscribe(self, call: ReferenceCall) -> Json:
-        """Subscribe the client to a resource."""
-        self.subscribed.add(call.params["uri"])
-        return {}
-
-    async def unsubscribe(self, call: ReferenceCall) -> Json:
-        """End the subscription of the client to a resource."""
-        self.subscribed.discard(call.params["uri"])
-        return {}
-
-    async def get_prompt(self, call: ReferenceCall) -> Json:
-        """Return the messages of a prompt."""
-        if call.params["name"] not in {one["name"] for one in self.prompts()}:
-            raise Failure(self.profile.errors.invalid_params, "Unknown prompt")
-        arguments: Json = call.params.get("arguments") or {}
-        if "name" not in arguments:
-            raise Failure(self.profile.errors.invalid_params, "Missing argument: name")
-        text = {"type": "text", "text": f"Hello, {arguments['name']}."}
-        return {"messages": [{"role": "user", "content": text}]}
-
-    async def complete(self, call: ReferenceCall) -> Json:
-        """Return names that begin with what was typed."""
-        typed = call.params["argument"]["value"]
-        values = [name for name in ("Ada", "Alan", "Grace") if name.startswith(typed)]
-        return {"completion": {"values": values, "total": len(values), "hasMore": False}}
-
     async def set_level(self, call: ReferenceCall) -> Json:
         """Set the lowest severity of log messages."""
         self.log_level = call.params["level"]
@@ -407,6 +318,7 @@ class ReferenceServer(ServerRounds):
         tool = next((one for one in self.tools() if one["name"] == call.params["name"]), None)
         if tool is None:
             raise Failure(self.profile.errors.invalid_params, "Unknown tool")
+        becomes_task = self.becomes_task(call, tool)
         arguments: Json = call.params.get("arguments") or {}
         wrong = [name for name in tool["inputSchema"].get("required", ()) if name not in arguments]
         if wrong:
@@ -414,7 +326,13 @@ class ReferenceServer(ServerRounds):
             if self.profile.bad_arguments == "protocol_error":
                 raise Failure(self.profile.errors.invalid_params, text)
             return {**_text(text), "isError": True}
-        result: Json = await getattr(self, f"run_{tool['name']}")(call, arguments)
+        if becomes_task:
+            return self.create_task(call, arguments)
+        return await self.run_tool(call, arguments)
+
+    async def run_tool(self, call: ReferenceCall, arguments: Json) -> Json:
+        """Run the tool of a call, plainly or as the work of a task."""
+        result: Json = await getattr(self, f"run_{call.params['name']}")(call, arguments)
         return result
 
     # --- tools ---
@@ -445,15 +363,7 @@ class ReferenceServer(ServerRounds):
 
     async def run_content(self, call: ReferenceCall, arguments: Json) -> Json:
         """Return one block of each kind of content that the revision has."""
-        text = {"uri": "reference://text", "mimeType": "text/plain", "text": "text"}
-        blocks: list[Json] = [
-            {"type": "text", "text": "text"},
-            {"type": "image", "data": PNG, "mimeType": "image/png"},
-            {"type": "audio", "data": WAV, "mimeType": "audio/wav"},
-            {"type": "resource", "resource": text},
-            {"type": "resource_link", **RESOURCES[0]},
-        ]
-        return {"content": [one for one in blocks if self.has_content(one)]}
+        return {"content": [one for one in CONTENT if self.has_content(one)]}
 
     def has_content(self, block: Json) -> bool:
         """Return True if the revision has content of a kind."""

@@ -59,12 +59,14 @@ class Finding(Struct, frozen=True, kw_only=True):
         came: What came instead.
         where: JSON path in the message, or another place; empty if there is none to name.
         evidence: The events, in order.
+        times: Number of places where the same was found; the others differ in an index alone.
     """
 
     expected: str
     came: str
     where: str = ""
     evidence: tuple[Evidence, ...] = ()
+    times: int = 1
 
 
 class Outcome(Struct, frozen=True, kw_only=True):

@@ -3,19 +3,21 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Coroutine, Sequence
+from collections.abc import Callable, Coroutine, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from mcp_gen.client.connecting.in_process import InProcessTransport
 from mcp_gen.compat.transcript import Transcript
 from mcp_gen.compat.wire.duplex import DuplexWire
+from mcp_gen.compat.wire.http import HttpWire, SsePairWire
 from mcp_gen.transports.command import CommandTransport
+from mcp_wire import profile as profile_of
 
 if TYPE_CHECKING:
     from mcp_gen.client.connecting.in_process import ConnectableServer
     from mcp_gen.transports.environment import Environment
 
-__all__ = ["CommandOpener", "MemoryOpener"]
+__all__ = ["CommandOpener", "HttpOpener", "MemoryOpener"]
 
 
 class MemoryOpener:
@@ -52,17 +54,50 @@ class CommandOpener:
     Args:
         command: The program and its arguments.
         env: Environment variables of the process; see `CommandTransport`.
+        cwd: The working directory; None for that of this process.
         stderr: File descriptor for what the processes write to stderr.
     """
 
     def __init__(
-        self, command: Sequence[str], *, env: Environment = None, stderr: int | None = None
+        self,
+        command: Sequence[str],
+        *,
+        env: Environment = None,
+        cwd: str | None = None,
+        stderr: int | None = None,
     ) -> None:
         self._command = command
         self._env: Environment = env
+        self._cwd = cwd
         self._stderr = stderr
 
     def __call__(self, revision: str) -> DuplexWire:
         """Return a wire to a new process."""
-        transport = CommandTransport(self._command, env=self._env, stderr=self._stderr)
+        transport = CommandTransport(
+            self._command, env=self._env, cwd=self._cwd, stderr=self._stderr
+        )
         return DuplexWire(transport, Transcript(revision, "stdio"))
+
+
+class HttpOpener:
+    """Opens connections to the HTTP endpoint of a server.
+
+    Args:
+        url: The endpoint; at revisions with two endpoints, that of the stream.
+        headers: Headers of every request, such as credentials: no transcript shows them.
+        sse_url: The endpoint of the stream where the revision has two; None: that of `url`.
+    """
+
+    def __init__(
+        self, url: str, *, headers: Mapping[str, str] | None = None, sse_url: str | None = None
+    ) -> None:
+        self._url = url
+        self._headers = headers
+        self._sse_url = url if sse_url is None else sse_url
+
+    def __call__(self, revision: str) -> HttpWire:
+        """Return a wire of the kind that the revision has."""
+        transcript = Transcript(revision, "http")
+        if profile_of(revision).http_transport == "sse_pair":
+            return SsePairWire(self._sse_url, transcript, headers=self._headers)
+        return HttpWire(self._url, transcript, headers=self._headers)

@@ -67,7 +67,7 @@ def zoo() -> dict[str, Pair]:
         LookupError: a peer has no twin.
     """
     for room in ROOMS:
-        for module in pkgutil.iter_modules(import_module(room).__path__, f"{room}."):
+        for module in pkgutil.walk_packages(import_module(room).__path__, f"{room}."):
             import_module(module.name)
     alone = _breaking.keys() ^ _keeping.keys()
     if alone:

@@ -145,11 +145,11 @@ class PostResponse(Stream, kw_only=True, eq=False, weakref=True):
         reply = self.reply
         if self._handled is not None or self._body is not None:
             self.status = 200
-            if self.begun or (reply is not None and reply.only_stream):
-                body = self._encode_body()
-                if body is not None:
-                    self.put(body)
-                self._body = None
+        if self.begun or (reply is not None and reply.only_stream):
+            body = self._encode_body()
+            if body is not None:
+                self.put(body)
+            self._body = None
         self.end()
 
     def _encode_body(self) -> bytes | None:

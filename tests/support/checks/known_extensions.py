@@ -2,27 +2,14 @@
 
 from __future__ import annotations
 
-from functools import cache
-from importlib import import_module
-from pkgutil import iter_modules
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-import mcp_wire.extensions
-from mcp_gen.core.extensions.extensions import Extensions
+from mcp_gen.compat.known_extensions import known_extensions
+
+if TYPE_CHECKING:
+    from mcp_gen.core.extensions.extensions import Extensions
 
 __all__ = ["answers_otherwise", "known_extensions"]
-
-SETTINGS: dict[str, Any] = {"io.modelcontextprotocol/ui": {"mimeTypes": []}}
-"""Settings to declare for the extensions that require some."""
-
-
-@cache
-def known_extensions() -> Extensions:
-    """Return every extension with a package."""
-    home = mcp_wire.extensions
-    names = [f"{home.__name__}.{module.name}" for module in iter_modules(home.__path__)]
-    found = [import_module(name).EXTENSION for name in names]
-    return Extensions((one, SETTINGS.get(one.identifier)) for one in found)
 
 
 def answers_otherwise(result: Any, extensions: Extensions) -> str | None:

@@ -124,6 +124,17 @@ async def test_the_answer_of_a_client_that_takes_only_streams_is_one() -> None:
     assert said(reply) == [True]
 
 
+async def test_the_stream_of_a_call_that_was_cancelled_ends_without_an_answer() -> None:
+    talker = Talker()
+    async with surfing(talker.server.asgi(), HANDSHAKE) as client:
+        call = OLD.call(1, "wait", say="one")
+        opened = client.post(call, accept="text/event-stream")
+        await soon(talker.began)
+        await client.ask(OLD.cancel(1))
+        reply = await opened.whole()
+    assert (reply.status, said(reply)) == (200, ["one"])
+
+
 async def test_a_session_may_begin_on_a_stream() -> None:
     reply = await request(
         Talker().server.asgi(), OLD.initialize(1), {"accept": "text/event-stream"}

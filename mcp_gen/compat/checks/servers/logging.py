@@ -51,20 +51,16 @@ def a_server_that_logs_declares_it(transcript: Transcript, found: Found) -> None
 def asked_before(
     dialogue: Dialogue, frame: WireFrame
 ) -> tuple[list[AskedRequest], list[AskedRequest]]:
-    """Return the requests before a message, and those of them that it may belong to."""
+    """Return the requests before a log message, and those of them that it may belong to."""
+    listen = dialogue.profile.listen
     told = [one for one in dialogue.by_client if one.asked.event.number < frame.event.number]
     return told, [
         one
         for one in told
-        if one.is_open_at(frame.event) and one.asked.event.exchange == frame.event.exchange
+        if one.is_open_at(frame.event)
+        and one.asked.event.exchange == frame.event.exchange
+        and not (listen is not None and one.asked.members["method"] == listen.name)
     ]
-
-
-def may_log(dialogue: Dialogue, exchange: AskedRequest) -> bool:
-    """Return True if log messages may belong to a request: it names a level."""
-    listen = dialogue.profile.listen
-    listens = listen is not None and exchange.asked.members["method"] == listen.name
-    return not listens and dialogue.profile.log_level_key in exchange.meta
 
 
 @rule("logging:level:opted-in", unseen="no request came to its end without a level")
@@ -98,7 +94,7 @@ def log_messages_come_before_the_answer(transcript: Transcript, found: Found) ->
             continue
         if listening and member(frame.members, "params", "_meta", listening) is not None:
             came = "it came on a listening request"
-        elif not any(may_log(dialogue, one) for one in open_then):
+        elif not any(key in one.meta for one in open_then):
             came = "no such request is open"
         else:
             continue

@@ -19,7 +19,7 @@ class ListsInRounds(ReferenceServer):
     """Answers a list with a state."""
 
     async def list_resource_templates(self, call: ReferenceCall) -> Json:
-        return {"resultType": "input_required", "requestState": self.state(call)}
+        return self.signed({"resultType": "input_required", "requestState": self.state(call)})
 
 
 @keeps("mrtr:requests")
@@ -87,7 +87,7 @@ class AsksForNothing(ReferenceServer):
     """Asks for another round, and does not say what for."""
 
     def input_required(self, call: ReferenceCall, needed: NeedsInput) -> Json:
-        return {"resultType": "input_required"}
+        return self.signed({"resultType": "input_required"})
 
 
 @keeps("mrtr:not-empty")
@@ -129,9 +129,9 @@ class OwnStates(ReferenceServer):
     """Keeps in its state whose request it is, for all to read, and tells so in the end."""
 
     def state(self, call: ReferenceCall) -> str:
-        return f"{call.digest}-{self.signed('ada')}"
+        return f"{call.digest}-{self.written('ada')}"
 
-    def signed(self, name: str) -> str:
+    def written(self, name: str) -> str:
         """Return a name in the form of the state."""
         return name
 
@@ -158,7 +158,7 @@ class StatesForAllToWrite(OwnStates):
 class StatesForAllToRead(OwnStates):
     """Takes those names in a state that it has signed."""
 
-    def signed(self, name: str) -> str:
+    def written(self, name: str) -> str:
         return self.sealed({"name": name})
 
     def name_in(self, call: ReferenceCall) -> str | None:
@@ -267,7 +267,8 @@ class AsksAgainForAnswers(ReferenceServer):
         try:
             return await super().run_ask_user(call, arguments)
         except Failure:
-            del call.params["inputResponses"]
+            if call.params.pop("inputResponses", None) is None:
+                raise
             return await super().run_ask_user(call, arguments)
 
 

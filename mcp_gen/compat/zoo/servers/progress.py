@@ -84,7 +84,7 @@ class ProgressForAll(ReferenceServer):
     """Reports progress also to those who gave no token."""
 
     def report_progress(self, call: ReferenceCall, params: Json) -> None:
-        token = "none" if call.progress_token is None else call.progress_token
+        token = f"none-{call.id}" if call.progress_token is None else call.progress_token
         call.tell("progress", {"progressToken": token, **params})
 
 

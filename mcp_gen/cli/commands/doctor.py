@@ -1,0 +1,331 @@
+"""`mcp-gen doctor`: judge a server at every revision, and report what it breaks."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import re
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, redirect_stdout
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, Literal
+
+import typer
+
+import mcp_wire
+from mcp_gen.cli.console.output import fail
+from mcp_gen.cli.console.server_options import (
+    INTERRUPTED,
+    UNREACHED,
+    Config,
+    Env,
+    Header,
+    read_server,
+)
+from mcp_gen.core.errors import McpGenError, UsageError
+
+if TYPE_CHECKING:
+    from mcp_gen.compat.checks.trial import ToolCall
+    from mcp_gen.compat.doctor.targets import OpenTarget, Over
+    from mcp_gen.compat.report.model import Report
+    from mcp_gen.manager.config import ServerConfig
+
+__all__ = ["doctor"]
+
+DEFAULT_TIMEOUT_S = 5.0
+STDOUT = "-"
+_CALL = re.compile(r"(?P<name>[^{]+?)(:(?P<arguments>\{.*\}))?", re.DOTALL)
+_IN_FILE = re.compile(r"(?P<file>.+\.json):(?P<name>.+)")
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """Options of an examination.
+
+    Args:
+        config: How to reach the server.
+        target: Its name in the report.
+        over: How Python code is reached.
+        revisions: The revisions to examine it at.
+        calls: The tool calls that are allowed.
+        call_read_only: True allows calls of tools that say they only read.
+        timeout_s: Longest wait for an answer, in seconds.
+    """
+
+    config: ServerConfig
+    target: str
+    over: Over | None
+    revisions: Sequence[str]
+    calls: tuple[ToolCall, ...]
+    call_read_only: bool
+    timeout_s: float
+
+
+def doctor(
+    target: Annotated[
+        str | None,
+        typer.Argument(
+            help="`file.py`, `file.py:name`, `module:name`, a command line in quotes, a URL, "
+            "`servers.json:NAME`; or with --config a name in it.",
+            metavar="TARGET",
+        ),
+    ] = None,
+    over: Annotated[
+        Literal["stdio", "http", "memory"] | None,
+        typer.Option(
+            help="How Python code is reached: run by `mcp-gen run` over stdio (the default) or "
+            "over http on a free port of this machine, or loaded into this process (memory)."
+        ),
+    ] = None,
+    revision: Annotated[
+        list[str] | None, typer.Option(help="Only this revision; can be given more than once.")
+    ] = None,
+    call: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="`NAME:{JSON}`: a tool that may be called, with these arguments; can be given "
+            "more than once. No other tool is called.",
+        ),
+    ] = None,
+    call_read_only: Annotated[
+        bool,
+        typer.Option(
+            "--call-read-only",
+            help="Call tools that need no arguments and say `readOnlyHint`. It is a hint of the "
+            "server, which may be wrong: use it with servers that you trust.",
+        ),
+    ] = False,
+    fail_on: Annotated[
+        Literal["must", "should", "never"],
+        typer.Option(help="Exit with code 1 for a broken MUST, for a broken SHOULD too, or never."),
+    ] = "must",
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON for scripts.")] = False,
+    html: Annotated[
+        str | None, typer.Option(help="Write a page for a browser; `-` is stdout.", metavar="FILE")
+    ] = None,
+    junit: Annotated[
+        str | None, typer.Option(help="Write JUnit XML for CI; `-` is stdout.", metavar="FILE")
+    ] = None,
+    markdown: Annotated[
+        str | None,
+        typer.Option(help="Write Markdown for a pull request; `-` is stdout.", metavar="FILE"),
+    ] = None,
+    config: Config = None,
+    header: Header = None,
+    env: Env = None,
+    timeout: Annotated[
+        float, typer.Option(help="Seconds that an answer may take.", min=0.1)
+    ] = DEFAULT_TIMEOUT_S,
+    client: Annotated[
+        str | None,
+        typer.Option(
+            hidden=True,
+            help="Examine a client instead: a command line in which `{url}` or `{command}` stands "
+            "for the server that it is to use.",
+        ),
+    ] = None,
+) -> None:
+    """Judge a server by the specification, at every revision.
+
+    The server is asked what a client may ask, and what none should. Each answer is compared with
+    the text of its revision. Tools are called only with --call and --call-read-only.
+
+    Exit code 1 if a MUST is broken (see --fail-on), 2 for a mistake in the command line, 3 if the
+    server cannot be reached or speaks none of the revisions.
+
+    **Examples**
+
+    * `mcp-gen doctor server.py` examines the server of a Python file
+    * `mcp-gen doctor "node server.js" --html report.html` writes a page with all the evidence
+    * `mcp-gen doctor server.py --call 'add:{"a": 1, "b": 2}'` calls a tool too
+    * `mcp-gen doctor "uvx mcp-server-time" --markdown - --fail-on should` is for a pull request
+    """
+    forms = _forms(as_json, html=html, junit=junit, markdown=markdown)
+    try:
+        _check_forms(forms)
+        if client is not None:
+            raise UsageError("--client: clients are not examined yet")
+        if target is None:
+            raise UsageError("name a server, as in `mcp-gen doctor server.py`")
+        wanted = _wanted(target, config, header, env, over, revision, call, call_read_only, timeout)
+        report, last_lines = asyncio.run(_examine(wanted))
+        _write(report, forms)
+    except UsageError as error:
+        fail("doctor", error)
+    except McpGenError as error:
+        fail("doctor", error, UNREACHED)
+    except KeyboardInterrupt:
+        fail("doctor", "interrupted", INTERRUPTED)
+    if not any(place == STDOUT for _, place in forms):
+        # Imported here so that `mcp-gen --help` stays fast.
+        from mcp_gen.cli.console.doctor_report import print_report
+
+        print_report(report)
+    raise typer.Exit(_exit_code(report, fail_on, last_lines))
+
+
+def _wanted(
+    target: str,
+    config: str | None,
+    header: list[str] | None,
+    env: list[str] | None,
+    over: Over | None,
+    revision: list[str] | None,
+    call: list[str] | None,
+    call_read_only: bool,
+    timeout_s: float,
+) -> Wanted:
+    # Imported here so that `mcp-gen --help` stays fast.
+    from mcp_gen.core.revisions import select
+
+    in_file = _IN_FILE.fullmatch(target)
+    if config is None and in_file:
+        server = read_server(in_file["name"], in_file["file"], header, env)
+    else:
+        server = read_server(target, config, header, env)
+    return Wanted(
+        config=server,
+        target=_shown(target),
+        over=over,
+        revisions=select(revision or mcp_wire.REVISIONS),
+        calls=tuple(map(_parse_call, call or ())),
+        call_read_only=call_read_only,
+        timeout_s=timeout_s,
+    )
+
+
+def _shown(target: str) -> str:
+    """Return a target without secrets."""
+    # Imported here so that `mcp-gen --help` stays fast.
+    from mcp_gen.client.connecting.target_text import is_url
+    from mcp_gen.core.redaction import command_secrets, hide, shown_url
+
+    if is_url(target):
+        return shown_url(target)
+    return hide(target, command_secrets(["", *target.split()], {}))
+
+
+def _parse_call(text: str) -> ToolCall:
+    # Imported here so that `mcp-gen --help` stays fast.
+    from mcp_gen.compat.checks.trial import ToolCall
+
+    expected = "--call: expected `NAME:{JSON}`, as in `--call 'add:{\"a\": 1}'`"
+    found = _CALL.fullmatch(text)
+    if found is None:
+        raise UsageError(expected)
+    try:
+        arguments: dict[str, Any] = json.loads(found["arguments"] or "{}")
+    except (ValueError, RecursionError) as error:
+        raise UsageError(f"{expected}: {error}") from None
+    return ToolCall(found["name"], arguments)
+
+
+async def _examine(wanted: Wanted) -> tuple[Report, str]:
+    """Examine the server; return the report, and the last lines that it wrote to stderr."""
+    # Imported here so that `mcp-gen --help` stays fast.
+    from mcp_gen.cli.console.doctor_progress import DoctorProgress
+    from mcp_gen.compat.checks.judging import applicable
+    from mcp_gen.compat.doctor.server_examination import examine_server
+    from mcp_gen.compat.doctor.targets import open_target
+
+    with ExitStack() as around:
+        # The prints of a server in this process are no report, as little as over stdio.
+        around.enter_context(redirect_stdout(sys.stderr))
+        async with open_target(wanted.config, wanted.over) as opened:
+            calls = wanted.calls + await _read_only_calls(wanted, opened)
+            checks = {
+                one: len(applicable("server", one, opened.transport)) for one in wanted.revisions
+            }
+            progress = around.enter_context(DoctorProgress(checks))
+            report = await examine_server(
+                opened.opens,
+                target=wanted.target,
+                transport=opened.transport,
+                revisions=wanted.revisions,
+                calls=calls,
+                timeout_s=wanted.timeout_s,
+                on_outcome=progress.done,
+            )
+            return report, opened.last_lines()
+
+
+async def _read_only_calls(wanted: Wanted, opened: OpenTarget) -> tuple[ToolCall, ...]:
+    if not wanted.call_read_only:
+        return ()
+    # Imported here so that `mcp-gen --help` stays fast.
+    from mcp_gen.compat.doctor.read_only_tools import read_only_calls
+
+    found = await read_only_calls(
+        opened.opens, opened.transport, wanted.revisions, timeout_s=wanted.timeout_s
+    )
+    named = {one.name for one in wanted.calls}
+    return tuple(one for one in found if one.name not in named)
+
+
+# --- forms of the report ---
+
+Form = tuple[str, str]
+"""Name of a form of the report, and the file for it."""
+
+
+def _forms(as_json: bool, **files: str | None) -> list[Form]:
+    forms = [("json", STDOUT)] if as_json else []
+    return forms + [(name, place) for name, place in files.items() if place is not None]
+
+
+def _check_forms(forms: list[Form]) -> None:
+    printed = [f"--{name}" for name, place in forms if place == STDOUT]
+    if len(printed) > 1:
+        raise UsageError(f"{' and '.join(printed)} print to stdout; give a file for all but one")
+    for name, place in forms:
+        folder = Path(place).parent
+        if place != STDOUT and not folder.is_dir():
+            raise UsageError(f"--{name}: there is no folder {folder}")
+
+
+def _write(report: Report, forms: list[Form]) -> None:
+    for name, place in forms:
+        text = _form(name)(report)
+        if place == STDOUT:
+            print(text, end="")
+            continue
+        try:
+            Path(place).write_text(text, "utf-8")
+        except OSError as error:
+            raise UsageError(f"--{name}: {place} cannot be written: {error.strerror}") from None
+
+
+def _form(name: str) -> Callable[[Report], str]:
+    # Imported here so that `mcp-gen --help` stays fast.
+    from mcp_gen.compat.report.encoding import encode_report
+    from mcp_gen.compat.report.html import html_report
+    from mcp_gen.compat.report.junit import junit_report
+    from mcp_gen.compat.report.markdown import markdown_report
+
+    return {
+        "json": encode_report,
+        "html": html_report,
+        "junit": junit_report,
+        "markdown": markdown_report,
+    }[name]
+
+
+def _exit_code(report: Report, fail_on: str, last_lines: str) -> int:
+    if not any(one.verdict != "not tested" for one in report.outcomes):
+        for line in _why_unreached(report, last_lines):
+            print(line, file=sys.stderr)
+        return UNREACHED
+    levels = {"must": ("must",), "should": ("must", "should")}.get(fail_on, ())
+    return 1 if any(one.level in levels for one in report.failed()) else 0
+
+
+def _why_unreached(report: Report, last_lines: str) -> Iterator[str]:
+    # Imported here so that `mcp-gen --help` stays fast.
+    from mcp_gen.compat.report.texts import visible, visible_lines
+
+    answers = dict.fromkeys(visible(one.answer) for one in report.openings)
+    yield f"mcp-gen doctor: the server speaks none of the revisions: {'; '.join(answers)}"
+    if last_lines:
+        yield visible_lines(last_lines)

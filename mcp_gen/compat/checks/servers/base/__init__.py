@@ -1,0 +1,1 @@
+"""Checks of the base protocol: messages, errors, metadata, lifecycle, lines."""

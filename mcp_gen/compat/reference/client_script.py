@@ -1,0 +1,215 @@
+"""Standard script of a client: connects, lists everything, uses it, and leaves.
+
+A peer of the zoo of clients breaks one rule by overriding one step.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+from mcp_gen.compat.json_values import Json, is_object, member, objects
+from mcp_gen.compat.method_names import NoSuchMethod, method_of, python_name
+from mcp_gen.compat.reference.client import ReferenceClient, ServerReply
+from mcp_gen.compat.reference.shaping import shaped
+from mcp_gen.schemas.schema import BadSchema, JsonSchema, Misfit, NeedsWorker
+
+if TYPE_CHECKING:
+    from mcp_gen.compat.wire.wire import Wire
+
+__all__ = ["ARGUMENTS", "ClientScript", "ScriptFailure"]
+
+ARGUMENTS: dict[str, Json] = {"echo": {"text": "hello"}, "count": {"steps": 3}}
+"""Arguments of the tools that need some, by name."""
+WAITING = "wait"
+"""The tool that does not return."""
+GIVE_UP_S = 0.05
+"""Seconds after which a call of that tool is given up."""
+MAX_ROUNDS = 10
+
+
+class ScriptFailure(Exception):
+    """A step of the script went wrong: the exit code of the client is not 0."""
+
+
+class ClientScript(ReferenceClient):
+    """Client of exactly one revision that does everything once; see `ReferenceClient`.
+
+    Args:
+        opens: Makes a wire to the server for a revision; each reaches a connection of its own.
+        revision: The revision.
+    """
+
+    def __init__(self, opens: Callable[[str], Wire], revision: str) -> None:
+        super().__init__(opens(revision), revision)
+        self.opens = opens
+        self.schemas: dict[str, Any] = {}
+        """Output schemas of the tools, by name."""
+
+    async def run(self) -> None:
+        """Run the script.
+
+        Raises:
+            ScriptFailure: something came that is no valid answer, or an error.
+        """
+        try:
+            await self.connect()
+            await self.use()
+        finally:
+            await self.leave()
+
+    # --- steps ---
+
+    async def connect(self) -> None:
+        """Open the connection."""
+        opening = await self.open()
+        begins = self.profile.handshake or self.profile.discover
+        assert begins is not None
+        self.result_of(python_name(begins.name) or "", opening)
+        if self.agreed != self.profile.revision:
+            raise ScriptFailure(f"the server offers {self.agreed}")
+
+    async def use(self) -> None:
+        """Do everything that the server declares."""
+        declared = self.server_capabilities
+        if "prompts" in declared:
+            await self.use_prompts()
+        if "resources" in declared:
+            await self.use_resources()
+        if "completions" in declared:
+            await self.complete()
+        if "tools" in declared:
+            await self.use_tools()
+
+    async def use_prompts(self) -> None:
+        """List the prompts and get each."""
+        for prompt in await self.walk("list_prompts", "prompts"):
+            wanted = {one["name"]: "Ada" for one in objects(prompt.get("arguments"))}
+            params: Json = {"name": prompt["name"], "arguments": wanted}
+            await self.asked("get_prompt", params)
+
+    async def use_resources(self) -> None:
+        """List the resources and templates, and read each resource."""
+        await self.walk("list_resource_templates", "resourceTemplates")
+        for resource in await self.walk("list_resources", "resources"):
+            await self.asked("read_resource", {"uri": resource["uri"]})
+
+    async def complete(self) -> None:
+        """Complete the argument of a prompt."""
+        about = {"type": "ref/prompt", "name": "greet"}
+        await self.asked("complete", {"ref": about, "argument": {"name": "name", "value": "A"}})
+
+    async def use_tools(self) -> None:
+        """List the tools and call each; give up the one that does not return."""
+        tools = await self.walk("list_tools", "tools")
+        self.schemas = {one["name"]: one["outputSchema"] for one in tools if "outputSchema" in one}
+        for number, tool in enumerate(tools):
+            if tool["name"] == WAITING:
+                await self.give_up({"name": WAITING, "arguments": {}})
+            else:
+                await self.call(tool, self.token(number))
+
+    async def call(self, tool: Json, token: Any) -> None:
+        """Call a tool, with a progress token."""
+        name = tool["name"]
+        params: Json = {"name": name, "arguments": ARGUMENTS.get(name, {})}
+        meta = {self.profile.progress_token_key: token}
+        self.check_structured(name, await self.asked("call_tool", params, meta=meta))
+
+    async def give_up(self, params: Json) -> None:
+        """Call a tool and cancel the call."""
+        frame = self.request_frame(self.wire_name("call_tool"), params)
+        reply = await self.ask_frame(frame, within_s=GIVE_UP_S)
+        if reply.timed_out:
+            await self.cancel(frame["id"])
+
+    async def cancel(self, id: Any) -> None:
+        """Tell the server that a request is cancelled."""
+        await self.tell("cancelled", {"requestId": id, "reason": "given up"})
+        await self.settle()
+
+    async def leave(self) -> None:
+        """Close the connection."""
+        await self.aclose()
+
+    # --- parts of steps ---
+
+    def token(self, number: int) -> Any:
+        """Return the progress token of a call."""
+        return f"progress-{number}"
+
+    async def walk(self, name: str, member: str) -> list[Json]:
+        """Return the items of all pages of a list; none if the revision has no such list."""
+        items: list[Json] = []
+        cursor: str | None = None
+        while True:
+            try:
+                page = await self.asked(name, {} if cursor is None else {"cursor": cursor})
+            except NoSuchMethod:
+                return []
+            items += objects(page.get(member))
+            cursor = page.get("nextCursor")
+            if cursor is None:
+                return items
+
+    async def asked(self, name: str, params: Json, *, meta: Json | None = None) -> Json:
+        """Ask, answer the questions that come instead of a result, and return the result.
+
+        Raises:
+            ScriptFailure: no answer, an error, or no valid result.
+        """
+        for _ in range(MAX_ROUNDS):
+            reply = await self.ask(name, params, meta=meta)
+            requests = member(reply.result, "inputRequests")
+            if not is_object(requests) or self.profile.asks_client == "server_request":
+                return self.result_of(name, reply)
+            answers = {key: self.answer_frame({"id": 0, **one}) for key, one in requests.items()}
+            params = {**params, "inputResponses": {k: one["result"] for k, one in answers.items()}}
+            state = member(reply.result, "requestState")
+            if state is not None:
+                params = {**params, "requestState": state}
+        raise ScriptFailure(f"{name}: asked {MAX_ROUNDS} times")
+
+    def result_of(self, name: str, reply: ServerReply) -> Json:
+        """Return the result of a request.
+
+        Raises:
+            ScriptFailure: no answer, an error, or no valid result.
+        """
+        if reply.result is None:
+            raise ScriptFailure(f"{name}: {reply.error or 'no answer'}")
+        result = self.completed(reply.result)
+        try:
+            shaped(method_of(self.profile, name).results[0], result)
+        except msgspec.ValidationError as error:
+            raise ScriptFailure(f"{name}: {error}") from None
+        return result
+
+    def completed(self, result: Json) -> Json:
+        """Return a result that says of which type it is, where results do.
+
+        Raises:
+            ScriptFailure: it is of a type that is not known.
+        """
+        if self.profile.asks_client == "server_request":
+            return result
+        kind = result.get("resultType", "complete")
+        if kind != "complete":
+            raise ScriptFailure(f"a result of type {kind!r}")
+        return {**result, "resultType": kind}
+
+    def check_structured(self, name: str, result: Json) -> None:
+        """Check structured content.
+
+        Raises:
+            ScriptFailure: it does not fit the output schema of the tool.
+        """
+        schema = self.schemas.get(name)
+        if schema is None or result.get("isError"):
+            return
+        try:
+            JsonSchema(schema).check(result.get("structuredContent"))
+        except (BadSchema, Misfit, NeedsWorker) as error:
+            raise ScriptFailure(f"{name}: {error}") from None

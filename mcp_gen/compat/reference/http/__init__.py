@@ -1,0 +1,1 @@
+"""HTTP endpoint of the reference server: requests, streams, sessions, header checks."""

@@ -1,0 +1,108 @@
+"""Markdown form of a report, short enough for a comment on a pull request."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from mcp_gen.compat.report.model import Report
+from mcp_gen.compat.report.summary import CheckRow, SameFinding, areas, check_rows, failed_rows
+from mcp_gen.compat.report.summary import totals as totals_of
+from mcp_gen.compat.report.texts import pretty, visible, visible_lines
+
+__all__ = ["markdown_report"]
+
+MAX_CHARS = 60_000
+"""Maximum length: GitHub takes comments of 65,536 characters."""
+MAX_FRAME_CHARS = 2_000
+"""Maximum number of characters of a frame."""
+
+_TICKS = re.compile(r"`+")
+
+
+def markdown_report(report: Report) -> str:
+    """Return a report as Markdown: a table of areas and revisions, then the findings.
+
+    Texts of the peer stand in code: they are no markup, mention nobody and link to nothing.
+    """
+    lines = [*_head(report), *_table(report)]
+    left = MAX_CHARS - sum(len(line) + 1 for line in lines)
+    rows = failed_rows(report)
+    for number, row in enumerate(rows):
+        section = "\n".join(_section(row))
+        if len(section) + 1 > left:
+            lines += ["", f"{len(rows) - number} more requirements with findings are left out."]
+            break
+        lines.append(section)
+        left -= len(section) + 1
+    return "\n".join(lines) + "\n"
+
+
+def _head(report: Report) -> Iterator[str]:
+    yield f"## MCP compatibility of {_code(report.target)}"
+    yield ""
+    name = f"{_code(report.name)}, " if report.name else ""
+    yield f"{name}examined as a {report.side} over {report.transport} by mcp-gen {report.version}."
+    yield ""
+    yield f"{totals_of(report)}."
+    yield ""
+
+
+def _table(report: Report) -> Iterator[str]:
+    revisions = report.revisions
+    yield f"| area | {' | '.join(revisions)} |"
+    yield f"|---|{'---|' * len(revisions)}"
+    for area, rows in areas(check_rows(report)).items():
+        cells = [_cell(rows, revision) for revision in revisions]
+        yield f"| {area} | {' | '.join(cells)} |"
+    yield ""
+    yield "passed / failed / not tested"
+
+
+def _cell(rows: list[CheckRow], revision: str) -> str:
+    verdicts = [found.verdict for row in rows if (found := row.at(revision))]
+    if not verdicts:
+        return ""
+    failed = verdicts.count("failed")
+    shown = f"**{failed}**" if failed else "0"
+    return f"{verdicts.count('passed')} / {shown} / {verdicts.count('not tested')}"
+
+
+def _section(row: CheckRow) -> Iterator[str]:
+    failed = [one for one in row.outcomes if one.findings]
+    yield ""
+    yield f"### {row.level.upper()}: `{row.requirement}`"
+    yield ""
+    yield f"{row.says} ([specification]({failed[-1].link}))"
+    for one in row.findings:
+        yield ""
+        yield from _finding(one)
+
+
+def _finding(same: SameFinding) -> Iterator[str]:
+    finding = same.finding
+    where = f" at {_code(finding.where)}" if finding.where else ""
+    yield f"* expected: {_code(finding.expected)}"
+    yield f"* came: {_code(finding.came)}{where}"
+    yield f"* revisions: {', '.join(same.revisions)}"
+    if finding.evidence:
+        last = finding.evidence[-1]
+        text = visible_lines(pretty(last.text))
+        shown = text if len(text) <= MAX_FRAME_CHARS else f"{text[:MAX_FRAME_CHARS]}…"
+        fence = "`" * max(3, _longest_run(shown) + 1)
+        yield ""
+        yield f"{fence}json"
+        yield shown
+        yield fence
+
+
+def _code(text: str) -> str:
+    """Return a text as code on one line."""
+    shown = visible(text)
+    ticks = "`" * (_longest_run(shown) + 1)
+    # A space inside: the text may begin or end with a backtick.
+    return f"{ticks} {shown} {ticks}" if shown.strip() else "` `"
+
+
+def _longest_run(text: str) -> int:
+    return max((len(run) for run in _TICKS.findall(text)), default=0)

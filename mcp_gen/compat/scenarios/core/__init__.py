@@ -1,0 +1,1 @@
+"""Scenarios of the core protocol, by area of the requirements."""

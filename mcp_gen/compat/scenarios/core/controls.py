@@ -1,0 +1,48 @@
+"""Controls: servers that answer one kind of request with an error, for comparison."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from mcp_gen.compat.method_names import python_name
+from mcp_gen.compat.reference.call import Failure
+from mcp_gen.compat.reference.server import ReferenceServer
+from mcp_gen.compat.scenarios.scenario import control
+
+if TYPE_CHECKING:
+    from mcp_gen.compat.json_values import Json
+    from mcp_gen.compat.reference.call import ReferenceCall
+
+__all__ = ["REFUSES_CALLS", "REFUSES_PROMPTS", "RefusingServer"]
+
+
+class RefusingServer(ReferenceServer):
+    """Answers one kind of request with an error."""
+
+    refused = ""
+    """Python name of the request."""
+
+    async def answer(self, call: ReferenceCall) -> Json:
+        """Refuse the request."""
+        if python_name(call.method) == self.refused:
+            raise self.failure()
+        return await super().answer(call)
+
+    def failure(self) -> Failure:
+        """Return the error."""
+        return Failure(self.profile.errors.internal_error, "Internal error")
+
+
+class _RefusesCalls(RefusingServer):
+    refused = "call_tool"
+
+
+class _RefusesPrompts(RefusingServer):
+    refused = "get_prompt"
+
+
+REFUSES_CALLS = "refuses:call_tool"
+REFUSES_PROMPTS = "refuses:get_prompt"
+
+control(REFUSES_CALLS, _RefusesCalls)
+control(REFUSES_PROMPTS, _RefusesPrompts)

@@ -1,0 +1,113 @@
+"""Registry of scenarios: servers that each do one special thing, and what is to be seen then."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TypeVar
+
+from msgspec import Struct
+
+from mcp_gen.compat.checks.check import Judge, checks, judged
+from mcp_gen.compat.checks.client_run import STRICT
+from mcp_gen.compat.reference.server import ReferenceServer
+from mcp_gen.compat.requirements.manifest import requirements
+
+__all__ = ["Scenario", "control", "scenario", "scenario_of", "scenarios", "stimulus"]
+
+S = TypeVar("S", bound=type[ReferenceServer])
+
+
+class Scenario(Struct, frozen=True):
+    """One scenario: the server that a client meets in it.
+
+    Args:
+        id: Id of the requirement that it is for, or the name of a control.
+        server: The server: of each connection one of its own, made with the revision.
+        is_exact: True if the rules for clients read its transcripts: the server speaks its
+            revision and no other.
+    """
+
+    id: str
+    server: type[ReferenceServer]
+    is_exact: bool = True
+
+    def applies(self, revision: str, transport: str) -> bool:
+        """Return True if the scenario is for a revision and a transport."""
+        row = requirements().get(self.id)
+        if row is None:
+            return True
+        return revision in row.revisions and row.transport in ("any", transport)
+
+
+_scenarios: dict[str, Scenario] = {STRICT: Scenario(STRICT, ReferenceServer)}
+
+
+def scenario(
+    id: str, judge: Judge, *, is_exact: bool = True, at_opening: bool = False
+) -> Callable[[S], S]:
+    """Register a server class as the scenario of a requirement, and its judge as the check.
+
+    Args:
+        id: Id of the requirement.
+        judge: Says whether the client kept it; see `mcp_gen.compat.checks.check.judged`.
+        is_exact: False if the server leaves its revision, so that no rule reads the transcript.
+        at_opening: True if it says why a client does not speak the revision.
+    """
+
+    def register(server: S) -> S:
+        judged(id, judge, at_opening=at_opening)
+        _add(Scenario(id, server, is_exact))
+        return server
+
+    return register
+
+
+def stimulus(id: str) -> Callable[[S], S]:
+    """Register a server class that gives a rule for clients something to judge.
+
+    Args:
+        id: Id of the requirement of the rule.
+    """
+
+    def register(server: S) -> S:
+        if id not in requirements():
+            raise LookupError(f"no requirement {id!r}")
+        _add(Scenario(id, server))
+        return server
+
+    return register
+
+
+def control(name: str, server: type[ReferenceServer]) -> None:
+    """Register a server whose runs are compared with those of scenarios.
+
+    Args:
+        name: Name of the control, such as `refuses:call_tool`.
+        server: The server class.
+    """
+    _add(Scenario(name, server))
+
+
+def scenarios(revision: str, transport: str) -> list[Scenario]:
+    """Return the scenarios of a revision and a transport, the strict one first."""
+    checks()  # loads the rooms in which scenarios stand
+    return [one for one in _scenarios.values() if one.applies(revision, transport)]
+
+
+def scenario_of(id: str) -> Scenario:
+    """Return a scenario by its id.
+
+    Raises:
+        LookupError: there is none.
+    """
+    checks()
+    found = _scenarios.get(id)
+    if found is None:
+        raise LookupError(f"no scenario {id!r}; there are: {', '.join(sorted(_scenarios))}")
+    return found
+
+
+def _add(scenario: Scenario) -> None:
+    if scenario.id in _scenarios:
+        raise ValueError(f"two scenarios are called {scenario.id!r}")
+    _scenarios[scenario.id] = scenario

@@ -1,0 +1,1 @@
+"""Servers that break the base protocol, and their twins."""

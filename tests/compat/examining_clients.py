@@ -1,0 +1,51 @@
+"""Examination of one client of the zoo at one revision."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from mcp_gen.compat.doctor.client_examination import examine_client
+from mcp_gen.compat.reference.client_script import ClientScript
+from mcp_gen.compat.report.model import Report
+from mcp_gen.compat.requirements.manifest import requirements
+from mcp_gen.compat.scenarios.memory import MemoryStage
+from mcp_gen.compat.wire.openers import MemoryOpener
+
+if TYPE_CHECKING:
+    from mcp_gen.client.connecting.in_process import ConnectableServer
+    from mcp_gen.compat.transcript import Transport
+
+__all__ = ["LIMIT_S", "examined_client", "transport_of"]
+
+LIMIT_S = 1.0
+"""Time limit of a run: in one process, which takes some milliseconds."""
+TIMEOUT_S = 0.3
+"""Longest wait for an answer."""
+
+
+def transport_of(requirement: str) -> Transport:
+    """Return a transport of a requirement; memory stands for the one that it is about."""
+    over = requirements()[requirement].transport
+    return "memory" if over == "any" else over
+
+
+async def examined_client(
+    peer: type[ClientScript], revision: str, transport: Transport = "memory"
+) -> Report:
+    """Return the report on a client of the zoo."""
+
+    async def run(server: ConnectableServer, revision: str) -> None:
+        opens = MemoryOpener(lambda spoken: server)
+        client = peer(opens, revision)
+        client.timeout_s = TIMEOUT_S
+        try:
+            await client.run()
+        finally:
+            await opens.aclose()
+
+    return await examine_client(
+        MemoryStage(run, transport=transport),
+        target=peer.__name__,
+        revisions=(revision,),
+        limit_s=LIMIT_S,
+    )

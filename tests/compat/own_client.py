@@ -1,0 +1,95 @@
+"""Program with our own client: lists what a server has, and uses all of it once."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import os
+import sys
+from typing import Any
+
+from mcp_gen import Client, ClientSession
+from mcp_gen.core.errors import RequestTimeout
+from mcp_gen.types import (
+    CompletionArgument,
+    CreateMessageRequestParams,
+    CreateMessageResult,
+    ElicitRequestFormParams,
+    PromptReference,
+    TextContent,
+)
+
+__all__ = ["use_everything"]
+
+ARGUMENTS: dict[str, dict[str, Any]] = {"echo": {"text": "Zoë"}, "count": {"steps": 3}}
+GIVE_UP_S = 0.1
+
+
+async def _answer(
+    session: ClientSession, params: CreateMessageRequestParams
+) -> CreateMessageResult:
+    text = TextContent(text="an answer")
+    return CreateMessageResult(role="assistant", content=text, model="none")
+
+
+async def _fill_in(session: ClientSession, params: ElicitRequestFormParams) -> dict[str, str]:
+    return {"name": "Ada"}
+
+
+def _reported(progress: float, total: float | None, message: str | None) -> None:
+    """Take a progress notification, as programs do that show it."""
+
+
+async def use_everything(target: Any, revision: str | None = None, timeout_s: float = 60.0) -> None:
+    """Connect and use everything that the server declares.
+
+    Args:
+        target: The server; see `Client.connect`.
+        revision: The revision to pin; None: what both sides speak.
+        timeout_s: Longest wait for an answer, in seconds.
+
+    Raises:
+        McpGenError: something went wrong.
+    """
+    client = Client(
+        "own", "1.0.0", sampling=_answer, elicitation=_fill_in, roots=["/tmp"], timeout_s=timeout_s
+    )
+    async with client:
+        session = await client.connect(target, revision=revision)
+        declared = session.server_capabilities
+        if declared.prompts is not None:
+            await _use_prompts(session, completes=declared.completions is not None)
+        if declared.resources is not None:
+            await _use_resources(session)
+        if declared.tools is not None:
+            await _use_tools(session)
+
+
+async def _use_prompts(session: ClientSession, *, completes: bool) -> None:
+    for prompt in [one async for one in session.prompts()]:
+        await session.get_prompt(prompt.name, {one.name: "Ada" for one in prompt.arguments or []})
+        if completes:
+            argument = CompletionArgument(name="name", value="A")
+            await session.complete(PromptReference(name=prompt.name), argument)
+
+
+async def _use_resources(session: ClientSession) -> None:
+    _ = [one async for one in session.resource_templates()]
+    for resource in [one async for one in session.resources()]:
+        await session.read_resource(resource.uri)
+
+
+async def _use_tools(session: ClientSession) -> None:
+    for tool in [one async for one in session.tools()]:
+        arguments = ARGUMENTS.get(tool.name, {})
+        if tool.name == "wait":
+            with contextlib.suppress(RequestTimeout):
+                await session.call_tool(tool.name, arguments, timeout_s=GIVE_UP_S)
+        elif tool.output_schema is not None:
+            await session.call_tool(tool.name, arguments, returns=dict[str, Any])
+        else:
+            await session.call_tool(tool.name, arguments, progress=_reported)
+
+
+if __name__ == "__main__":
+    asyncio.run(use_everything(sys.argv[1], os.environ.get("OWN_CLIENT_REVISION")))

@@ -1,0 +1,51 @@
+"""Our own client comes out of its examination clean, in this process and as a command."""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+from typing import TYPE_CHECKING
+
+import pytest
+
+import mcp_wire
+from mcp_gen.client.connecting.in_process import InProcessTransport
+from mcp_gen.compat.doctor.client_examination import examine_client
+from mcp_gen.compat.report.model import Report
+from mcp_gen.compat.scenarios.commands import CommandStage
+from mcp_gen.compat.scenarios.memory import MemoryStage
+from tests.compat.own_client import use_everything
+from tests.support.frames import HANDSHAKE, PER_REQUEST
+
+if TYPE_CHECKING:
+    from mcp_gen.client.connecting.in_process import ConnectableServer
+
+TIMEOUT_S = 0.5
+
+
+async def own(server: ConnectableServer, revision: str) -> None:
+    """Use everything of a server of this process, without a pinned revision."""
+    await use_everything(
+        InProcessTransport(server, asyncio.ensure_future), None, timeout_s=TIMEOUT_S
+    )
+
+
+def shown(report: Report) -> dict[tuple[str, str], object]:
+    return {(one.requirement, one.revision): one.findings for one in report.failed()}
+
+
+async def test_our_client_breaks_no_rule_at_any_revision() -> None:
+    report = await examine_client(MemoryStage(own), target="own", limit_s=3.0)
+    assert shown(report) == {}
+    assert [one.agreed for one in report.openings] == list(mcp_wire.REVISIONS)
+    assert report.name == "own 1.0.0"
+
+
+@pytest.mark.parametrize("revision", [HANDSHAKE, PER_REQUEST])
+async def test_our_client_breaks_no_rule_as_a_command(revision: str) -> None:
+    command = [sys.executable, "-m", "tests.compat.own_client", "{command}"]
+    report = await examine_client(
+        CommandStage(command), target="own", revisions=(revision,), limit_s=20.0
+    )
+    assert shown(report) == {}
+    assert [one.agreed for one in report.openings] == [revision]

@@ -1,0 +1,38 @@
+"""Our own server over HTTP: the doctor finds no rule that it breaks."""
+
+from __future__ import annotations
+
+from examples.everything_server import server as everything
+from mcp_gen.compat.checks.trial import ToolCall
+from mcp_gen.compat.doctor.server_examination import examine_server
+from mcp_gen.compat.wire.openers import HttpOpener
+from tests.compat.examining import HTTP_TIMEOUT_S
+from tests.support.frames import every_revision
+from tests.support.http.loopback import serving
+
+CALLS = (
+    ToolCall("add", {"a": 1, "b": 2}),
+    ToolCall("echo", {"text": "hello"}),
+    ToolCall("mixture", {}),
+    ToolCall("count", {"steps": 3}),
+    ToolCall("chatter", {}),
+    ToolCall("fail", {"reason": "no"}),
+    ToolCall("folders", {}),
+    ToolCall("survey", {}),
+    ToolCall("summarize", {"text": "long"}),
+)
+
+
+@every_revision
+async def test_our_server_breaks_no_rule_over_http(revision: str) -> None:
+    async with serving(everything.asgi("/mcp", legacy_sse_path="/sse")) as web:
+        report = await examine_server(
+            HttpOpener(web.url, sse_url=f"{web.origin}/sse"),
+            target=web.url,
+            transport="http",
+            revisions=(revision,),
+            calls=CALLS,
+            timeout_s=HTTP_TIMEOUT_S,
+        )
+    assert {one.requirement: one.findings for one in report.failed()} == {}
+    assert report.openings[0].agreed == revision
