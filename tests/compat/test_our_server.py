@@ -41,7 +41,8 @@ CALLS = (
 
 def everything() -> Server[Any]:
     """Return the everything server, loaded anew: a tool of it changes what it lists."""
-    server: Any = load(str(EVERYTHING))
+    server = load(str(EVERYTHING))
+    assert isinstance(server, Server)
     return server
 
 

@@ -84,6 +84,11 @@ class ListedItem(NamedTuple):
     where: str
     value: Json
 
+    @property
+    def id(self) -> str:
+        """What identifies it: its name or URI, as text."""
+        return str(self.value.get(LISTS[self.exchange.name][1]))
+
 
 class ListWalk(NamedTuple):
     """One walk through a list, from its first page to its last.
@@ -104,7 +109,7 @@ class ListWalk(NamedTuple):
 
     def ids(self) -> list[str]:
         """Return what identifies the items: their names or URIs."""
-        return [str(item.value.get(LISTS[self.name][1])) for item in self.items()]
+        return [item.id for item in self.items()]
 
 
 def exchanges(transcript: Transcript, *names: str) -> list[RequestExchange]:
@@ -114,6 +119,8 @@ def exchanges(transcript: Transcript, *names: str) -> list[RequestExchange]:
         transcript: The transcript.
         names: Python names of the methods; none for all.
     """
+    if names:
+        return [one for one in transcript.derived(exchanges) if one.name in names]
     found: list[RequestExchange] = []
     waiting: dict[tuple[type, Any], int] = {}
     for frame in transcript.frames():
@@ -123,9 +130,8 @@ def exchanges(transcript: Transcript, *names: str) -> list[RequestExchange]:
         is_request = "method" in frame.members
         if is_request and frame.event.sender == "client":
             name = python_name(str(frame.members["method"])) or ""
-            if not names or name in names:
-                waiting[key] = len(found)
-                found.append(RequestExchange(name, frame.event, frame.members, None, {}))
+            waiting[key] = len(found)
+            found.append(RequestExchange(name, frame.event, frame.members, None, {}))
         elif not is_request and frame.event.sender == "server" and key in waiting:
             number = waiting.pop(key)
             path = _path_of(frame)

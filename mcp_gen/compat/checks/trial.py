@@ -99,6 +99,7 @@ class TriedServer:
         capabilities: dict[str, Any] | None = None,
         answers: Answers | None = None,
         is_judged: bool = True,
+        listens: bool = True,
     ) -> ReferenceClient:
         """Return a client of a new connection, which is not opened yet.
 
@@ -108,15 +109,25 @@ class TriedServer:
             answers: Answers questions of the server; None: an `Answers`.
             is_judged: False: no rule is applied to the conversation, as it may end up at another
                 revision.
+            listens: False: the client opens no stream for what belongs to no request.
         """
         # What is asked at another revision is not judged as this one's.
         spoken = revision or self.profile.revision
         wire = self._opens(spoken)
         if is_judged and spoken == self.profile.revision:
             self.transcripts.append(wire.transcript)
-        return ReferenceClient(
-            wire, spoken, capabilities=capabilities, answers=answers, timeout_s=self.timeout_s
+        client = ReferenceClient(
+            wire,
+            spoken,
+            capabilities=capabilities,
+            answers=answers,
+            timeout_s=self.timeout_s,
+            listens=listens,
         )
+        if self._main is not None:
+            # Over HTTP a call repeats arguments that the tool's schema marks.
+            client.tools.update(self._main.tools)
+        return client
 
     async def main(self) -> ReferenceClient:
         """Return the client that all checks share; opened again if its connection has ended.

@@ -72,9 +72,10 @@ async def get_prompts(server: TriedServer) -> None:
     """Get the prompts that need no argument."""
     client = await server.main()
     free = [
-        prompt.get("name")
+        prompt["name"]
         for prompt in server.items.get("list_prompts", [])
-        if not any(one.get("required") for one in objects(prompt.get("arguments")))
+        if isinstance(prompt.get("name"), str)
+        and not any(one.get("required") for one in objects(prompt.get("arguments")))
     ]
     for name in free[:MAX_ITEMS]:
         await client.ask("get_prompt", {"name": name})
@@ -111,7 +112,7 @@ async def call_tools(server: TriedServer) -> None:
         token = {profile.progress_token_key: f"progress-{number}"}
         start = len(client.transcript.events)
         reply = await client.call_through("call_tool", call.params, meta={**token, **level})
-        dialogue = Dialogue(client.transcript)
+        dialogue = client.transcript.derived(Dialogue)
         asked = [one.asked for one in dialogue.questions() if one.event.number >= start]
         kinds = frozenset(str(one.get("method")) for one in asked)
         rounds = sum(one.asked.event.number >= start for one in dialogue.by_client)
@@ -194,6 +195,8 @@ def _completions(server: TriedServer) -> Iterator[Json]:
     """Yield the params of a completion for each argument that there is."""
     for prompt in server.items.get("list_prompts", []):
         for argument in objects(prompt.get("arguments")):
+            if not isinstance(argument.get("name"), str) or not isinstance(prompt.get("name"), str):
+                continue
             yield {
                 "ref": {"type": "ref/prompt", "name": prompt.get("name")},
                 "argument": {"name": argument.get("name"), "value": ""},
@@ -215,8 +218,8 @@ EXERCISES: tuple[Callable[[TriedServer], Awaitable[None]], ...] = (
     get_prompts,
     complete_arguments,
     call_tools,
-    call_tools_declaring_less,
-    follow_tasks,
     list_again,
     unsubscribe,
+    call_tools_declaring_less,
+    follow_tasks,
 )

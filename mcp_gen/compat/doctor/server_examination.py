@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 from importlib.metadata import version
 from time import monotonic
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import mcp_wire
 from mcp_gen.compat.checks.check import Check
@@ -17,7 +17,7 @@ from mcp_gen.compat.checks.judging import applicable, judge, outcome_of
 from mcp_gen.compat.checks.trial import ServerTrial, TriedServer
 from mcp_gen.compat.doctor.exercises import EXERCISES
 from mcp_gen.compat.doctor.openings import other_openings
-from mcp_gen.compat.json_values import is_object
+from mcp_gen.compat.json_values import is_object, member
 from mcp_gen.compat.report.bounds import bounded
 from mcp_gen.compat.report.model import Offer, Opening, Outcome, Report
 from mcp_gen.core.errors import McpGenError
@@ -117,7 +117,8 @@ class _Examination:
         agreed = client.agreed
         if agreed != self._revision:
             return await self._refuse(f"offered {agreed}", agreed)
-        info: Any = reply.result.get("serverInfo")
+        key = self._server.profile.server_info_key
+        info = member(reply.result, "_meta", key) if key else reply.result.get("serverInfo")
         if is_object(info):
             self.name = f"{info.get('name')} {info.get('version')}"
         self.opening = Opening(asked=self._revision, answer="agreed", agreed=agreed)

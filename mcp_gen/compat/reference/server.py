@@ -45,11 +45,12 @@ class ReferenceServer(FeatureHandlers, ServerRounds, TasksOfServer):
         """Everything that the client sent and the revision does not have."""
         self.log_level: str | None = None
         self.subscribed: set[str] = set()
-        self.listening: dict[str, ReferenceCall] = {}
-        """Listening requests that are open, by id as JSON."""
+        self.listening: list[ReferenceCall] = []
+        """Listening requests that are open."""
         self.calls: dict[str, asyncio.Task[None]] = {}
         """Requests that are being answered, by id as JSON."""
         self._checker = FrameChecker(self.profile, known_extensions())
+        self._running: set[asyncio.Task[None]] = set()
         self._last_id = 0
         self._asked: dict[str, asyncio.Future[Json]] = {}
         self._is_open = self.profile.handshake is None
@@ -116,8 +117,15 @@ class ReferenceServer(FeatureHandlers, ServerRounds, TasksOfServer):
         else:
             call = ReferenceCall(self, frame, outlet)
             task = asyncio.get_running_loop().create_task(self.run(call))
+            # Over HTTP without sessions two clients may use one id.
             self.calls[_key(call.id)] = task
-            task.add_done_callback(lambda done: self.calls.pop(_key(call.id), None))
+            self._running.add(task)
+            task.add_done_callback(lambda done: self._ended(call, done))
+
+    def _ended(self, call: ReferenceCall, task: asyncio.Task[None]) -> None:
+        self._running.discard(task)
+        if self.calls.get(_key(call.id)) is task:
+            del self.calls[_key(call.id)]
 
     def receive_notification(self, frame: Json) -> None:
         """Take a notification of the client; one that is unknown is ignored."""
@@ -146,7 +154,7 @@ class ReferenceServer(FeatureHandlers, ServerRounds, TasksOfServer):
 
     async def aclose(self) -> None:
         """Stop everything: the client is gone."""
-        running = list(self.calls.values())
+        running = list(self._running)
         for task in running:
             task.cancel()
         for waiting in self._asked.values():

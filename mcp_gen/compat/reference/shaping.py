@@ -28,14 +28,14 @@ def log_levels(profile: Profile) -> tuple[str, ...]:
     return levels
 
 
-def required_members(kind: Any) -> tuple[str, ...]:
-    """Return the names on the wire of the members that a wire type requires."""
-    return tuple(one.encode_name for one in msgspec.structs.fields(kind) if one.required)
-
-
 def part_names(profile: Profile, name: str) -> frozenset[str]:
     """Return the names of the members that a wire type has at a revision."""
     return frozenset(wire_type(profile, name).__struct_encode_fields__)
+
+
+def required_members(kind: Any) -> tuple[str, ...]:
+    """Return the names on the wire of the members that a wire type requires."""
+    return tuple(one.encode_name for one in msgspec.structs.fields(kind) if one.required)
 
 
 def shaped(kind: Any, value: Any) -> Any:

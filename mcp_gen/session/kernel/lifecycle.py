@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Protocol
 
+import mcp_wire
 from mcp_gen.core.errors import InvalidParams, InvalidRequest, McpError, UsageError
 from mcp_gen.core.peer_values import shortened
 from mcp_gen.session.peer.log_levels import severity_of
@@ -23,6 +24,7 @@ __all__ = [
     "PerRequestLifecycle",
     "header_mismatch",
     "lifecycle_of",
+    "revision_missing",
     "unsupported",
 ]
 
@@ -45,9 +47,15 @@ class Lifecycle(Protocol):
 
 
 class HandshakeLifecycle:
-    """Admits requests after the `initialize` handshake: revisions until 2025-11-25."""
+    """Admits requests after the `initialize` handshake: revisions until 2025-11-25.
 
-    def __init__(self, profile: Profile) -> None:
+    Args:
+        profile: Profile of the revision.
+        without: Offered revisions without a handshake.
+    """
+
+    def __init__(self, profile: Profile, without: Sequence[str] = ()) -> None:
+        self._without = list(without)
         early = (profile.handshake, profile.ping)
         self._early = frozenset(method.name for method in early if method)
         self._handshake = profile.handshake.name if profile.handshake else ""
@@ -57,11 +65,19 @@ class HandshakeLifecycle:
 
         Raises:
             InvalidRequest: the request is not admitted.
+            McpError: it describes its client, as without a handshake, and names no revision.
         """
         if caller.ready and method == self._handshake:
             raise InvalidRequest(f"`{method}` came twice on one connection")
         if not caller.ready and method not in self._early:
+            self._refuse_half_described(method, meta)
             raise InvalidRequest(f"expected `{self._handshake}` first, got `{shortened(method)}`")
+
+    def _refuse_half_described(self, method: str, meta: dict[str, Any] | None) -> None:
+        for revision in self._without if meta else ():
+            profile = mcp_wire.profile(revision)
+            if profile.client_capabilities_key in (meta or {}):
+                raise revision_missing(profile, self._without, method)
 
 
 class PerRequestLifecycle:
@@ -91,7 +107,7 @@ class PerRequestLifecycle:
         named: Any = meta.get(self._version) if meta else None
         capabilities: Any = meta.get(self._capabilities) if meta else None
         if meta is None or type(named) is not str:
-            raise self._revision_missing(method)
+            raise revision_missing(self._profile, self._offered, method)
         if type(capabilities) is not dict:
             where = f"$.params._meta.{self._capabilities}"
             raise InvalidParams(f"{method}: expected an object - at `{where}`")
@@ -113,14 +129,22 @@ class PerRequestLifecycle:
             where = f"$.params._meta.{self._log_level}"
             raise InvalidParams(f"{method}: {error} - at `{where}`") from None
 
-    def _revision_missing(self, method: str) -> McpError:
-        # The list tells a client that only knows handshakes which revisions it could use instead.
-        return McpError(
-            InvalidParams.code,
-            f"{shortened(method)}: expected a string, one of {', '.join(self._offered)} - "
-            f"at `$.params._meta.{self._version}`",
-            {"supported": self._offered},
-        )
+
+def revision_missing(profile: Profile, offered: Sequence[str], method: str) -> McpError:
+    """Return the error for a request that does not name its revision.
+
+    Args:
+        profile: Profile of the revision; it has the key.
+        offered: Offered revisions without a handshake. The list tells a client that only knows
+            handshakes which revisions it could use instead.
+        method: Name of the method.
+    """
+    return McpError(
+        InvalidParams.code,
+        f"{shortened(method)}: expected a string, one of {', '.join(offered)} - "
+        f"at `$.params._meta.{profile.protocol_version_key}`",
+        {"supported": list(offered)},
+    )
 
 
 def header_mismatch(profile: Profile, what: str, data: Any = None) -> McpError:
@@ -157,5 +181,5 @@ def lifecycle_of(profile: Profile, spoken: Sequence[str]) -> Lifecycle:
         spoken: Offered revisions without a handshake.
     """
     if profile.handshake:
-        return HandshakeLifecycle(profile)
+        return HandshakeLifecycle(profile, spoken)
     return PerRequestLifecycle(profile, spoken)

@@ -38,7 +38,7 @@ def cancellations(dialogue: Dialogue) -> Iterator[WireFrame]:
 
 @rule("cancellation:sent:own", unseen="the server has cancelled nothing")
 def the_server_cancels_its_own_open_requests(transcript: Transcript, found: Found) -> None:
-    dialogue = Dialogue(transcript)
+    dialogue = transcript.derived(Dialogue)
     for frame in cancellations(dialogue):
         found.saw()
         id = member(frame.members, "params", "requestId")
@@ -73,7 +73,7 @@ def has_read_answer(dialogue: Dialogue, answer: WireFrame | None, event: WireEve
 
 @rule("cancellation:sent:listening-only", unseen="the server answered nothing")
 def the_server_cancels_listening_requests_alone(transcript: Transcript, found: Found) -> None:
-    dialogue = Dialogue(transcript)
+    dialogue = transcript.derived(Dialogue)
     listen = dialogue.profile.listen
     if any(one.answer for one in dialogue.by_client):
         found.saw()
@@ -114,7 +114,7 @@ async def a_late_answer_changes_nothing(trial: ServerTrial) -> None:
 
 def is_cancelled(client: ReferenceClient, question: Json) -> bool:
     """Return True if the server has cancelled its question."""
-    asked = Dialogue(client.transcript).by_server
+    asked = client.transcript.derived(Dialogue).by_server
     return any(one.cancelled for one in asked if one.id == question["id"])
 
 

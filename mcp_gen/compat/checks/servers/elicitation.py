@@ -39,7 +39,7 @@ def mode_of(question: Question) -> Any:
 
 @rule("elicitation:modes", unseen=NO_QUESTION)
 def modes_are_those_that_are_declared(transcript: Transcript, found: Found) -> None:
-    for one in elicitations(Dialogue(transcript)):
+    for one in elicitations(transcript.derived(Dialogue)):
         declared = one.capabilities.get("elicitation")
         # A client that has declared nothing of this is the matter of other rules.
         if not is_object(declared):
@@ -57,7 +57,7 @@ def modes_are_those_that_are_declared(transcript: Transcript, found: Found) -> N
 
 @rule("elicitation:message", unseen=NO_QUESTION)
 def a_question_has_a_message(transcript: Transcript, found: Found) -> None:
-    for one in elicitations(Dialogue(transcript)):
+    for one in elicitations(transcript.derived(Dialogue)):
         found.saw()
         if not isinstance(one.params.get("message"), str):
             found.broken(
@@ -70,7 +70,7 @@ def a_question_has_a_message(transcript: Transcript, found: Found) -> None:
 
 @rule("elicitation:form:shape", unseen=NO_FORM)
 def a_form_has_a_schema(transcript: Transcript, found: Found) -> None:
-    for one in elicitations(Dialogue(transcript)):
+    for one in elicitations(transcript.derived(Dialogue)):
         if mode_of(one) == "url":
             continue
         found.saw()
@@ -92,7 +92,7 @@ def a_form_has_a_schema(transcript: Transcript, found: Found) -> None:
 
 @rule("elicitation:url:shape", unseen=NO_PAGE)
 def a_page_has_all_its_members(transcript: Transcript, found: Found) -> None:
-    dialogue = Dialogue(transcript)
+    dialogue = transcript.derived(Dialogue)
     wanted = required_members(wire_type(dialogue.profile, "ElicitRequestURLParams"))
     for one in elicitations(dialogue):
         if mode_of(one) == "form" and "url" not in one.params:
@@ -115,7 +115,7 @@ def a_page_has_all_its_members(transcript: Transcript, found: Found) -> None:
 
 @rule("elicitation:url:valid", unseen=NO_PAGE)
 def the_url_of_a_page_is_valid(transcript: Transcript, found: Found) -> None:
-    for one in elicitations(Dialogue(transcript)):
+    for one in elicitations(transcript.derived(Dialogue)):
         url = one.params.get("url")
         if mode_of(one) != "url" or not isinstance(url, str):
             continue
@@ -154,7 +154,7 @@ async def a_user_may_say_no(trial: ServerTrial) -> None:
 
 @rule("elicitation:complete:id", unseen="no page was said to be done with")
 def what_is_done_with_has_an_id(transcript: Transcript, found: Found) -> None:
-    for frame in completions(Dialogue(transcript)):
+    for frame in completions(transcript.derived(Dialogue)):
         found.saw()
         id = member(frame.members, "params", "elicitationId")
         if not isinstance(id, str):
@@ -168,7 +168,7 @@ def what_is_done_with_has_an_id(transcript: Transcript, found: Found) -> None:
 
 @rule("elicitation:complete:own-client", unseen="no page was said to be done with")
 def what_is_done_with_was_asked_of_this_client(transcript: Transcript, found: Found) -> None:
-    dialogue = Dialogue(transcript)
+    dialogue = transcript.derived(Dialogue)
     asked = [(one.event, one.params.get("elicitationId")) for one in elicitations(dialogue)]
     for frame in failures(dialogue):
         for entry in objects(member(frame.members, "error", "data", "elicitations")):
@@ -208,7 +208,7 @@ def failures(dialogue: Dialogue) -> Iterator[WireFrame]:
 
 @rule("elicitation:required:list", unseen=NO_ERROR)
 def the_error_lists_what_to_visit(transcript: Transcript, found: Found) -> None:
-    for frame in failures(Dialogue(transcript)):
+    for frame in failures(transcript.derived(Dialogue)):
         found.saw()
         if not is_array(member(frame.members, "error", "data", "elicitations")):
             found.broken(
@@ -221,7 +221,7 @@ def the_error_lists_what_to_visit(transcript: Transcript, found: Found) -> None:
 
 @rule("elicitation:required:only-url", unseen=NO_ERROR)
 def the_error_comes_where_a_visit_is_needed(transcript: Transcript, found: Found) -> None:
-    for frame in failures(Dialogue(transcript)):
+    for frame in failures(transcript.derived(Dialogue)):
         found.saw()
         if member(frame.members, "error", "data", "elicitations") == []:
             found.broken(
@@ -234,7 +234,7 @@ def the_error_comes_where_a_visit_is_needed(transcript: Transcript, found: Found
 
 @rule("elicitation:required:entries", unseen=NO_ERROR)
 def each_entry_is_a_page_with_an_id(transcript: Transcript, found: Found) -> None:
-    for frame in failures(Dialogue(transcript)):
+    for frame in failures(transcript.derived(Dialogue)):
         entries = member(frame.members, "error", "data", "elicitations")
         for number, entry in enumerate(entries if is_array(entries) else ()):
             found.saw()

@@ -31,7 +31,7 @@ def log_messages(dialogue: Dialogue) -> Iterator[WireFrame]:
 
 @rule("logging:declared", unseen=NO_LOG)
 def a_server_that_logs_declares_it(transcript: Transcript, found: Found) -> None:
-    dialogue = Dialogue(transcript)
+    dialogue = transcript.derived(Dialogue)
     declared, opened = dialogue.server_capabilities(), dialogue.opened()
     if declared is None or opened is None or opened.answer is None:
         return
@@ -51,27 +51,36 @@ def a_server_that_logs_declares_it(transcript: Transcript, found: Found) -> None
 def asked_before(
     dialogue: Dialogue, frame: WireFrame
 ) -> tuple[list[AskedRequest], list[AskedRequest]]:
-    """Return the requests before a log message, and those of them that it may belong to."""
-    listen = dialogue.profile.listen
+    """Return the requests before a message, and those of them that it may belong to."""
     told = [one for one in dialogue.by_client if one.asked.event.number < frame.event.number]
     return told, [
         one
         for one in told
-        if one.is_open_at(frame.event)
-        and one.asked.event.exchange == frame.event.exchange
-        and not (listen is not None and one.asked.members["method"] == listen.name)
+        if one.is_open_at(frame.event) and one.asked.event.exchange == frame.event.exchange
     ]
+
+
+def listens(dialogue: Dialogue, exchange: AskedRequest) -> bool:
+    """Return True for a request that stays open to hear of changes."""
+    listen = dialogue.profile.listen
+    return listen is not None and exchange.asked.members["method"] == listen.name
+
+
+def may_log(dialogue: Dialogue, exchange: AskedRequest) -> bool:
+    """Return True if log messages may belong to a request: it names a level."""
+    return not listens(dialogue, exchange) and dialogue.profile.log_level_key in exchange.meta
 
 
 @rule("logging:level:opted-in", unseen="no request came to its end without a level")
 def a_request_that_names_no_level_gets_no_log(transcript: Transcript, found: Found) -> None:
-    dialogue = Dialogue(transcript)
+    dialogue = transcript.derived(Dialogue)
     key = dialogue.profile.log_level_key
     if any(key not in one.meta and one.answer for one in dialogue.by_client):
         found.saw()
     for frame in log_messages(dialogue):
         # Those of an earlier request are the matter of the next rule.
         told, open_then = asked_before(dialogue, frame)
+        open_then = [one for one in open_then if not listens(dialogue, one)]
         if any(key in one.meta for one in open_then or told):
             continue
         found.broken(
@@ -85,16 +94,17 @@ def a_request_that_names_no_level_gets_no_log(transcript: Transcript, found: Fou
 
 @rule("logging:level:own-request", unseen=NO_LOG)
 def log_messages_come_before_the_answer(transcript: Transcript, found: Found) -> None:
-    dialogue = Dialogue(transcript)
+    dialogue = transcript.derived(Dialogue)
     key, listening = dialogue.profile.log_level_key, dialogue.profile.subscription_id_key
     for frame in log_messages(dialogue):
         found.saw()
         told, open_then = asked_before(dialogue, frame)
+        open_then = [one for one in open_then if not listens(dialogue, one)]
         if not any(key in one.meta for one in open_then or told):
             continue
         if listening and member(frame.members, "params", "_meta", listening) is not None:
             came = "it came on a listening request"
-        elif not any(key in one.meta for one in open_then):
+        elif not any(may_log(dialogue, one) for one in open_then):
             came = "no such request is open"
         else:
             continue

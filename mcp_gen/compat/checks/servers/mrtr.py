@@ -38,7 +38,7 @@ def rounds(dialogue: Dialogue) -> Iterator[tuple[AskedRequest, WireFrame]]:
 
 @rule("mrtr:requests", unseen="nothing was answered that may not be answered with questions")
 def questions_answer_few_requests(transcript: Transcript, found: Found) -> None:
-    dialogue = Dialogue(transcript)
+    dialogue = transcript.derived(Dialogue)
     kind = wire_type(dialogue.profile, "InputRequiredResult")
     for one in dialogue.by_client:
         method = dialogue.profile.methods.get(one.asked.members["method"])
@@ -57,7 +57,7 @@ def questions_answer_few_requests(transcript: Transcript, found: Found) -> None:
 
 @rule("mrtr:keys-unique", unseen=NO_ROUND)
 def questions_have_different_keys(transcript: Transcript, found: Found) -> None:
-    for _, answer in rounds(Dialogue(transcript)):
+    for _, answer in rounds(transcript.derived(Dialogue)):
         if "inputRequests" not in answer.members["result"]:
             continue
         found.saw()
@@ -83,7 +83,7 @@ class _Pairs(dict[str, Any]):
 
 @rule("mrtr:kinds", unseen=NO_ROUND)
 def questions_are_of_three_kinds(transcript: Transcript, found: Found) -> None:
-    dialogue = Dialogue(transcript)
+    dialogue = transcript.derived(Dialogue)
     profile = dialogue.profile
     kinds = [
         one.name for one in (profile.elicit, profile.create_message, profile.list_roots) if one
@@ -103,7 +103,7 @@ def questions_are_of_three_kinds(transcript: Transcript, found: Found) -> None:
 
 @rule("mrtr:not-empty", unseen=NO_ROUND)
 def a_round_has_questions_or_a_state(transcript: Transcript, found: Found) -> None:
-    for one, answer in rounds(Dialogue(transcript)):
+    for one, answer in rounds(transcript.derived(Dialogue)):
         found.saw()
         if not one.result.keys() & {"inputRequests", "requestState"}:
             found.broken(
@@ -116,7 +116,7 @@ def a_round_has_questions_or_a_state(transcript: Transcript, found: Found) -> No
 
 @rule("mrtr:declared-only", unseen="no call was answered")
 def only_what_is_declared_is_asked(transcript: Transcript, found: Found) -> None:
-    dialogue = Dialogue(transcript)
+    dialogue = transcript.derived(Dialogue)
     profile = dialogue.profile
     if any(one.answer for one in dialogue.by_client):
         found.saw()
@@ -321,7 +321,8 @@ async def answers_of_another_kind_are_refused(trial: ServerTrial) -> None:
 def wrong_answers(trial: ServerTrial, asked: Json) -> list[Json]:
     """Return responses that answer none of the questions."""
     roots = trial.profile.list_roots
-    no, none = {"action": "decline"}, {"roots": []}
+    no: Json = {"action": "decline"}
+    none: Json = {"roots": []}
     other: Json = {
         key: no if roots and member(one, "method") == roots.name else none
         for key, one in asked.items()

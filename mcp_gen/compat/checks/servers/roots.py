@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 @rule("roots:capability", unseen="no call ended of a client that has not declared roots")
 def roots_are_asked_of_those_who_declare_them(transcript: Transcript, found: Found) -> None:
-    dialogue = Dialogue(transcript)
+    dialogue = transcript.derived(Dialogue)
     method = dialogue.profile.list_roots
     tool = dialogue.profile.call_tool
     for one in dialogue.by_client:

@@ -21,7 +21,7 @@ DEPRECATED = ("thisServer", "allServers")
 
 def samplings(transcript: Transcript) -> Iterator[Question]:
     """Yield the questions to the model."""
-    dialogue = Dialogue(transcript)
+    dialogue = transcript.derived(Dialogue)
     method = dialogue.profile.create_message
     for one in dialogue.questions():
         if method is not None and one.asked.get("method") == method.name:

@@ -152,10 +152,14 @@ class ReferenceEndpoint(EndpointApp):
 
     def new_client(self, id: str) -> ReferenceSession:
         """Begin a session."""
-        client = ReferenceSession(id, self._make_server())
+        client = ReferenceSession(id, self.new_server())
         client.server.connected(lambda frame: self.send_unasked(client, frame))
         self.clients.append(client)
         return client
+
+    def new_server(self) -> ReferenceServer:
+        """Make the server of a new client."""
+        return self._make_server()
 
     def session_id(self) -> str:
         """Return the id of a new session."""

@@ -19,7 +19,8 @@ class ListsInRounds(ReferenceServer):
     """Answers a list with a state."""
 
     async def list_resource_templates(self, call: ReferenceCall) -> Json:
-        return self.signed({"resultType": "input_required", "requestState": self.state(call)})
+        asked = {"resultType": "input_required", "requestState": self.request_state(call)}
+        return self.signed(asked)
 
 
 @keeps("mrtr:requests")
@@ -128,10 +129,10 @@ class AsksWhatItCan(ReferenceServer):
 class OwnStates(ReferenceServer):
     """Keeps in its state whose request it is, for all to read, and tells so in the end."""
 
-    def state(self, call: ReferenceCall) -> str:
-        return f"{call.digest}-{self.written('ada')}"
+    def request_state(self, call: ReferenceCall) -> str:
+        return f"{call.digest}-{self.named_state('ada')}"
 
-    def written(self, name: str) -> str:
+    def named_state(self, name: str) -> str:
         """Return a name in the form of the state."""
         return name
 
@@ -158,7 +159,7 @@ class StatesForAllToWrite(OwnStates):
 class StatesForAllToRead(OwnStates):
     """Takes those names in a state that it has signed."""
 
-    def written(self, name: str) -> str:
+    def named_state(self, name: str) -> str:
         return self.sealed({"name": name})
 
     def name_in(self, call: ReferenceCall) -> str | None:
@@ -195,7 +196,7 @@ class AsksAgainForStates(ReferenceServer):
 class StatesForAllRequests(ReferenceServer):
     """Takes a state that it made for another request."""
 
-    def state(self, call: ReferenceCall) -> str:
+    def request_state(self, call: ReferenceCall) -> str:
         return self.sealed({"for": "all"})
 
     def check_state(self, call: ReferenceCall) -> None:

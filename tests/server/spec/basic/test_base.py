@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import re
+from collections.abc import Callable
 from functools import partial
 from typing import Any
 
 import msgspec
 
+from mcp_gen import Server
 from tests.server.spec.servers import TEXT, asking, bare, only, rich
 from tests.support.peers.connect import Connect
 from tests.support.peers.conversation import Conversation
@@ -326,8 +328,19 @@ def meta_keys(value: Any) -> list[str]:
 
 @requirement("base:metadata:missing")
 async def test_a_request_that_does_not_say_who_asks_is_refused(connect: Connect) -> None:
-    # A server of older revisions, too, takes a request without a revision for one of theirs.
-    async with connect(partial(only, connect.revision)) as client:
+    await refused_without_metadata(connect, partial(only, connect.revision))
+
+
+@requirement("base:metadata:missing")
+async def test_also_a_server_of_older_revisions_refuses_a_request_that_says_too_little(
+    connect: Connect,
+) -> None:
+    await refused_without_metadata(connect, rich)
+
+
+async def refused_without_metadata(connect: Connect, make: Callable[[], Server]) -> None:
+    """Check that requests are refused that lack the revision, or the client's capabilities."""
+    async with connect(make) as client:
         version, capabilities, _ = client.meta
         codes = []
         for left_out in (version, capabilities):

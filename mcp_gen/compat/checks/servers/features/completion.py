@@ -81,19 +81,19 @@ async def a_missing_argument_is_refused(trial: ServerTrial) -> None:
 @rule("completion:errors:internal", unseen="no completion failed")
 def a_completion_that_fails_is_an_internal_error(transcript: Transcript, found: Found) -> None:
     arguments = {
-        (prompt.value.get("name"), argument.get("name"))
+        (prompt.id, str(argument.get("name")))
         for prompt in items(transcript, "list_prompts")
         for argument in objects(prompt.value.get("arguments"))
     }
     arguments |= {
-        (template.value.get("uriTemplate"), name)
+        (template.id, name)
         for template in items(transcript, "list_resource_templates")
-        for name in variables(str(template.value.get("uriTemplate")))
+        for name in variables(template.id)
     }
     for exchange in exchanges(transcript, "complete"):
         ref, argument = exchange.params.get("ref"), exchange.params.get("argument")
         of = member(ref, "name") or member(ref, "uri")
-        if (of, member(argument, "name")) in arguments:
+        if (str(of), str(member(argument, "name"))) in arguments:
             expected = "a completion that fails is answered with the code for internal errors"
             fails_with_known_codes(transcript, found, exchange, expected)
 

@@ -132,7 +132,7 @@ def _judge_changes(transcript: Transcript, found: Found, name: str) -> None:
         return
     for earlier, later in _changed(transcript, name):
         begin, end = earlier.pages[0].asked.number, later.pages[-1].events[-1].number
-        if not _hears(transcript, asked, begin) or not _is_answered_after(transcript, end):
+        if not _hears(transcript, asked, begin, end) or not _is_answered_after(transcript, end):
             continue
         found.saw()
         if not _is_told(transcript, notification, begin):
@@ -163,25 +163,26 @@ def _declares(transcript: Transcript, capability: str) -> bool:
     )
 
 
-def _hears(transcript: Transcript, asked: str, number: int) -> bool:
-    """Return True if the client could hear of changes at an event, and from then on."""
+def _hears(transcript: Transcript, asked: str, begin: int, end: int) -> bool:
+    """Return True if the client could hear of changes from one event to another."""
     profile = profile_of(transcript.revision)
     if profile.listen is not None:
         return any(
-            _acknowledges(transcript, one.request.get("id"), asked, number)
-            and (one.answered is None or one.answered.number > number)
+            _acknowledges(transcript, one.request.get("id"), asked, begin)
+            and (one.answered is None or one.answered.number > end)
+            and not _is_cancelled(transcript, one.request.get("id"), end)
             for one in exchanges(transcript, python_name(profile.listen.name) or "")
         )
     if transcript.transport != "http":
         return True
     streams = {
         event.exchange
-        for event in transcript.events[:number]
+        for event in transcript.events[:begin]
         if event.kind == "request" and event.about.startswith("GET")
     }
     return any(
         event.kind == "response" and event.status == 200 and event.exchange in streams
-        for event in transcript.events[:number]
+        for event in transcript.events[:begin]
     )
 
 
@@ -197,6 +198,18 @@ def _acknowledges(transcript: Transcript, id: Any, asked: str, number: int) -> b
         and member(frame, "params", "_meta", key) == id
         and member(frame, "params", "notifications", asked) is True
         for event, frame in transcript.frames("server")
+    )
+
+
+def _is_cancelled(transcript: Transcript, id: Any, number: int) -> bool:
+    """Return True if the client had cancelled a request before an event."""
+    cancelled = profile_of(transcript.revision).cancelled
+    assert cancelled is not None
+    return any(
+        event.number < number
+        and frame.get("method") == cancelled.name
+        and member(frame, "params", "requestId") == id
+        for event, frame in transcript.frames("client")
     )
 
 

@@ -97,9 +97,9 @@ async def a_missing_argument_is_invalid_params(trial: ServerTrial) -> None:
 
 @rule("prompts:errors:internal", unseen="no prompt failed")
 def a_prompt_that_fails_is_an_internal_error(transcript: Transcript, found: Found) -> None:
-    listed = {item.value.get("name"): item.value for item in items(transcript, "list_prompts")}
+    listed = {item.id: item.value for item in items(transcript, "list_prompts")}
     for exchange in exchanges(transcript, "get_prompt"):
-        prompt = listed.get(exchange.params.get("name"))
+        prompt = listed.get(str(exchange.params.get("name")))
         arguments = exchange.params.get("arguments", {})
         if prompt is None or not is_object(arguments) or _required(prompt) - arguments.keys():
             continue
@@ -186,10 +186,10 @@ def _contents(transcript: Transcript, kind: str) -> Iterator[tuple[RequestExchan
                 yield exchange, f"{exchange.path}.result.messages[{number}].content", block
 
 
-def _required(prompt: Json) -> set[Any]:
+def _required(prompt: Json) -> set[str]:
     """Return the names of the arguments that a prompt needs."""
     return {
-        one.get("name")
+        str(one.get("name"))
         for one in objects(prompt.get("arguments"))
-        if one.get("required") is True and isinstance(one.get("name"), str)
+        if one.get("required") is True
     }

@@ -167,9 +167,9 @@ async def an_absent_resource_is_not_empty(trial: ServerTrial) -> None:
 
 @rule("resources:internal-error", unseen="no resource failed")
 def a_resource_that_fails_is_an_internal_error(transcript: Transcript, found: Found) -> None:
-    listed = {item.value.get("uri") for item in items(transcript, "list_resources")}
+    listed = {item.id for item in items(transcript, "list_resources")}
     for exchange in exchanges(transcript, "read_resource"):
-        if exchange.params.get("uri") in listed:
+        if str(exchange.params.get("uri")) in listed:
             expected = "a resource that fails is answered with the code for internal errors"
             fails_with_known_codes(transcript, found, exchange, expected)
 

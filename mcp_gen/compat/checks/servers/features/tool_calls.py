@@ -15,6 +15,7 @@ from mcp_gen.compat.checks.exchanges import RequestExchange, exchanges, items
 from mcp_gen.compat.checks.found import NotTested
 from mcp_gen.compat.checks.servers.features.offers import is_refused
 from mcp_gen.compat.json_values import Json, is_array, is_object, member, objects
+from mcp_gen.core.errors import SchemaNotChecked
 from mcp_gen.schemas.schema import BadSchema, JsonSchema, Misfit, NeedsWorker
 from mcp_wire import profile as profile_of
 
@@ -117,7 +118,7 @@ async def arguments_that_do_not_fit_are_refused(trial: ServerTrial) -> None:
     for call in {one.name: one for one in trial.calls}.values():
         schema = tools.get(call.name, {}).get("inputSchema")
         required = member(schema, "required")
-        names = [one for one in required if one in call.arguments] if is_array(required) else []
+        names = [name for name in call.arguments if is_array(required) and name in required]
         if not names:
             continue
         tried += 1
@@ -142,7 +143,7 @@ def _calls(transcript: Transcript) -> Iterator[tuple[RequestExchange, Json]]:
     """Yield the calls of listed tools, and the tools as they were listed last before."""
     listed = list(items(transcript, "list_tools"))
     for exchange in exchanges(transcript, "call_tool"):
-        named = [one for one in listed if one.value.get("name") == exchange.params.get("name")]
+        named = [one for one in listed if one.id == exchange.params.get("name")]
         before = [one for one in named if one.exchange.events[-1].number < exchange.asked.number]
         if named:
             yield exchange, (before[-1] if before else named[0]).value
@@ -191,6 +192,6 @@ def _misfit(schema: Any, value: Any) -> str | None:
         JsonSchema(schema).check(value)
     except Misfit as misfit:
         return misfit.at()
-    except (NeedsWorker, BadSchema):
+    except (NeedsWorker, BadSchema, SchemaNotChecked):
         return None
     return ""

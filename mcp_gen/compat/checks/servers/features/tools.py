@@ -31,7 +31,7 @@ async def tools_are_declared(trial: ServerTrial) -> None:
 @probe("tools:list")
 async def the_server_lists_its_tools(trial: ServerTrial) -> None:
     await answers_its_list(trial, "tools", "list_tools")
-    names = {tool.get("name") for tool in trial.listed("list_tools")}
+    names = [tool.get("name") for tool in trial.listed("list_tools")]
     client = await trial.main()
     for call in exchanges(client.transcript, "call_tool"):
         name = call.params.get("name")
@@ -79,7 +79,7 @@ def names_are_unique(transcript: Transcript, found: Found) -> None:
         times = Counter(listing.ids())
         for tool in listing.items():
             found.saw()
-            name = str(tool.value.get("name"))
+            name = tool.id
             if times[name] > 1:
                 found.broken(
                     "each name is that of one tool",
@@ -92,7 +92,7 @@ def names_are_unique(transcript: Transcript, found: Found) -> None:
 @probe("tools:names:case")
 async def names_that_differ_in_case_are_two_tools(trial: ServerTrial) -> None:
     client = await trial.having("tools")
-    names = {tool.get("name") for tool in trial.listed("list_tools")}
+    names = [tool.get("name") for tool in trial.listed("list_tools")]
     # Where case does not count, the tool that the user has named is run, with its arguments.
     for call in trial.calls:
         other = call.name.swapcase()
@@ -115,12 +115,12 @@ async def names_that_differ_in_case_are_two_tools(trial: ServerTrial) -> None:
 def every_tool_has_an_input_schema(transcript: Transcript, found: Found) -> None:
     for tool in items(transcript, "list_tools"):
         found.saw()
+        # Whether an object is a schema of its dialect is another rule.
         schema = tool.value.get("inputSchema")
-        wrong = _fault_of(schema)
-        if wrong:
+        if not is_object(schema):
             found.broken(
-                "every tool has an input schema, which is a valid JSON Schema object",
-                f"{tool.value.get('name')!r} has {wrong}",
+                "every tool has an input schema, which is an object",
+                f"{tool.id!r} has {'none' if schema is None else 'one that is no object'}",
                 *tool.exchange.events,
                 where=f"{tool.where}.inputSchema",
             )
@@ -142,25 +142,3 @@ def tools_are_listed_in_one_order(transcript: Transcript, found: Found) -> None:
                 *earlier.pages[0].events,
                 *later.pages[0].events,
             )
-
-
-def _fault_of(schema: Any) -> str:
-    """Return what is wrong with an input schema; empty if nothing is."""
-    if schema is None:
-        return "none"
-    if not is_object(schema):
-        return "one that is no object"
-    # Loaded when the first schema is looked at.
-    import jsonschema_rs
-
-    try:
-        jsonschema_rs.meta.validate(schema)
-    except jsonschema_rs.ValidationError as error:
-        at = "".join(
-            f"[{one}]" if isinstance(one, int) else f".{one}" for one in error.instance_path
-        )
-        return f"one that is no JSON Schema: {error.message} - at `${at}`"
-    except (jsonschema_rs.ReferencingError, ValueError):
-        # Of a dialect that is not known here, or nested too deeply to be looked at.
-        return ""
-    return ""

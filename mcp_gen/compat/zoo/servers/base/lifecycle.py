@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
+
 from mcp_gen.compat.json_values import Json, is_object, member
 from mcp_gen.compat.reference.call import Failure, ReferenceCall, Unanswered
 from mcp_gen.compat.reference.server import ReferenceServer
@@ -68,7 +70,8 @@ class AsksAtOnce(_Greeting):
 
     async def greet(self) -> None:
         if "roots" in self.client_capabilities:
-            await self.ask(self.question_frame("list_roots", {}))
+            with suppress(Failure):
+                await self.ask(self.question_frame("list_roots", {}))
 
 
 @keeps("lifecycle:initialize:server-quiet")
@@ -241,8 +244,15 @@ class RefusesExtensions(ReferenceServer):
         return await super().answer(call)
 
 
+class WithoutExtensions(ReferenceServer):
+    """Declares no extension."""
+
+    def task_capabilities(self) -> Json:
+        return {}
+
+
 @breaks("lifecycle:extensions:off")
-class UndeclaredExtension(ReferenceServer):
+class UndeclaredExtension(WithoutExtensions):
     """Answers the requests of an extension that it does not declare."""
 
     def task_capabilities(self) -> Json:
@@ -255,7 +265,7 @@ class UndeclaredExtension(ReferenceServer):
 
 
 @keeps("lifecycle:extensions:off")
-class RefusesTasks(ReferenceServer):
+class RefusesTasks(WithoutExtensions):
     """Refuses the requests of an extension in its own words."""
 
     def task_capabilities(self) -> Json:

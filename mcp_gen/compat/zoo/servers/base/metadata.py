@@ -40,7 +40,8 @@ class ToolsOfOwnTypes(ReferenceServer):
     """Sends something called a result type in what belongs to a tool."""
 
     async def run_structured(self, call: ReferenceCall, arguments: Json) -> Json:
-        return {"content": [], "structuredContent": {"number": 1, "resultType": "partial"}}
+        text = {"type": "text", "text": '{"number": 1, "resultType": "partial"}'}
+        return {"content": [text], "structuredContent": {"number": 1, "resultType": "partial"}}
 
 
 class _Labelled(ReferenceServer):

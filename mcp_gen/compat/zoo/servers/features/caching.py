@@ -17,7 +17,7 @@ class OwnHints(ReferenceServer):
 
     def exact(self, method: Method[Any, Any], result: Json) -> Json:
         made = super().exact(method, result)
-        if "ttlMs" in made:
+        if "cacheScope" in made:
             self.hint(made)
         return made
 

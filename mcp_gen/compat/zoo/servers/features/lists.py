@@ -72,8 +72,10 @@ class GrowingForAll(Growing):
         return type(self).__name__ in self.all_grown
 
     async def run_echo(self, call: ReferenceCall, arguments: Json) -> Json:
-        self.all_grown.symmetric_difference_update({type(self).__name__})
-        self.tell_of_growth()
+        # At the user's own call alone, once in an examination: not at calls of other connections.
+        if call.progress_token == "progress-0":
+            self.all_grown.symmetric_difference_update({type(self).__name__})
+            self.tell_of_growth()
         return await super().run_echo(call, arguments)
 
     def tell_of_growth(self) -> None:
