@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from mcp_gen.compat.frame_check import Sender
     from mcp_gen.compat.transcript import Transcript, WireEvent, WireFrame
 
-__all__ = ["AskedRequest", "Dialogue", "Question", "path_of"]
+__all__ = ["AskedRequest", "ClientQuestion", "Dialogue", "path_of"]
 
 
 class AskedRequest(Struct):
@@ -59,7 +59,7 @@ class AskedRequest(Struct):
         )
 
 
-class Question(NamedTuple):
+class ClientQuestion(NamedTuple):
     """One question to the client: a request, or an entry of a result that asks.
 
     Args:
@@ -129,13 +129,13 @@ class Dialogue:
         found = member(opened and opened.result, "capabilities")
         return found if is_object(found) else None
 
-    def questions(self) -> Iterator[Question]:
+    def questions(self) -> Iterator[ClientQuestion]:
         """Yield the questions to the client, those of requests and those in results."""
         opened = self.opened()
         for one in self.by_server:
             frame = one.asked
             declared = self.declared(opened)
-            yield Question(frame.event, path_of(frame), frame.members, declared)
+            yield ClientQuestion(frame.event, path_of(frame), frame.members, declared)
         for one in self.by_client:
             asked = one.result.get("inputRequests")
             if one.answer is None or not is_object(asked):
@@ -144,7 +144,7 @@ class Dialogue:
             for key, question in asked.items():
                 where = f"{path_of(one.answer)}.result.inputRequests.{key}"
                 if is_object(question):
-                    yield Question(one.answer.event, where, question, declared)
+                    yield ClientQuestion(one.answer.event, where, question, declared)
 
     def declared(self, asked: AskedRequest | None) -> Json:
         """Return what the client has declared: in a request, or in the handshake before it."""

@@ -16,6 +16,9 @@ __all__ = ["FaultPlace", "Found", "NotTested"]
 MAX_FINDINGS = 20
 """Maximum number of different findings of one check at one revision."""
 _INDEX = re.compile(r"\[\d+\]")
+_PARTS = re.compile(r"\$|\.[^.\[]*|\[[^\]]*\]")
+_ANY_PART = "[...]"
+"""Part of a path that stands for any member of a map."""
 
 
 class NotTested(Exception):
@@ -35,7 +38,10 @@ class FaultPlace(NamedTuple):
 
 def _is_in(where: str, other: str) -> bool:
     """Return True if a path is that of a part of what another names, or the same."""
-    return not other or (where.startswith(other) and where[len(other) :][:1] in ("", ".", "["))
+    parts, others = _PARTS.findall(where), _PARTS.findall(other)
+    return len(parts) >= len(others) and all(
+        _ANY_PART in (one, two) or one == two for one, two in zip(parts, others, strict=False)
+    )
 
 
 class Found:

@@ -13,7 +13,7 @@ from mcp_gen.compat.json_values import is_array, is_object, member, objects
 from mcp_gen.compat.reference.shaping import required_members, wire_type
 
 if TYPE_CHECKING:
-    from mcp_gen.compat.checks.dialogue import Question
+    from mcp_gen.compat.checks.dialogue import ClientQuestion
     from mcp_gen.compat.checks.found import Found
     from mcp_gen.compat.checks.trial import ServerTrial
     from mcp_gen.compat.transcript import Transcript, WireFrame
@@ -24,7 +24,7 @@ NO_PAGE = "the user was asked to visit no page"
 NO_ERROR = "no call failed for the want of a visit to a page"
 
 
-def elicitations(dialogue: Dialogue) -> Iterator[Question]:
+def elicitations(dialogue: Dialogue) -> Iterator[ClientQuestion]:
     """Yield the questions to the user."""
     method = dialogue.profile.elicit
     for one in dialogue.questions():
@@ -32,7 +32,7 @@ def elicitations(dialogue: Dialogue) -> Iterator[Question]:
             yield one
 
 
-def mode_of(question: Question) -> Any:
+def mode_of(question: ClientQuestion) -> Any:
     """Return the mode of a question: `form` if it names none."""
     return question.params.get("mode", "form")
 

@@ -10,7 +10,7 @@ from mcp_gen.compat.checks.dialogue import Dialogue
 from mcp_gen.compat.json_values import Json, is_array, is_object, member, objects
 
 if TYPE_CHECKING:
-    from mcp_gen.compat.checks.dialogue import Question
+    from mcp_gen.compat.checks.dialogue import ClientQuestion
     from mcp_gen.compat.checks.found import Found
     from mcp_gen.compat.transcript import Transcript
 
@@ -19,7 +19,7 @@ NO_RESULTS = "no tool was used in a question to the model"
 DEPRECATED = ("thisServer", "allServers")
 
 
-def samplings(transcript: Transcript) -> Iterator[Question]:
+def samplings(transcript: Transcript) -> Iterator[ClientQuestion]:
     """Yield the questions to the model."""
     dialogue = transcript.derived(Dialogue)
     method = dialogue.profile.create_message
@@ -28,7 +28,7 @@ def samplings(transcript: Transcript) -> Iterator[Question]:
             yield one
 
 
-def messages(question: Question) -> Iterator[tuple[str, Any]]:
+def messages(question: ClientQuestion) -> Iterator[tuple[str, Any]]:
     """Yield the messages of a question, with their paths."""
     found = question.params.get("messages")
     for number, message in enumerate(found if is_array(found) else ()):

@@ -24,16 +24,13 @@ class Fragile(ReferenceServer):
         return await super().answer(call)
 
 
-class CancelsItsQuestion(Fragile):
-    """Asks for the roots, and cancels its question at once."""
+class CancelsQuestions(Fragile):
+    """Cancels its last question when a call is cancelled."""
 
-    async def run_ask_roots(self, call: ReferenceCall, arguments: Json) -> Json:
-        asking = asyncio.get_running_loop().create_task(super().run_ask_roots(call, arguments))
-        await asyncio.sleep(0)
-        asking.cancel()
+    def cancel(self, id: Any) -> None:
         if self._asked:
-            call.tell("cancelled", {"requestId": self._last_id})
-        return await super().run_echo(call, {"text": "no roots"})
+            self.tell("cancelled", {"requestId": self._last_id})
+        super().cancel(id)
 
 
 @breaks("cancellation:sent:own")
@@ -46,21 +43,36 @@ class CancelsTheCall(ReferenceServer):
 
 
 @keeps("cancellation:sent:own")
-class CancelsAtOnce(CancelsItsQuestion):
-    """Cancels its question as soon as it is sent."""
+class CancelsAtOnce(ReferenceServer):
+    """Asks for the roots, and cancels its question at once."""
+
+    async def run_ask_roots(self, call: ReferenceCall, arguments: Json) -> Json:
+        asking = asyncio.get_running_loop().create_task(super().run_ask_roots(call, arguments))
+        await asyncio.sleep(0)
+        asking.cancel()
+        if self._asked:
+            call.tell("cancelled", {"requestId": self._last_id})
+        return await super().run_echo(call, {"text": "no roots"})
 
 
 @breaks("cancellation:sent:late-answer")
-class LostByLateAnswers(CancelsItsQuestion):
-    """Is lost when an answer comes to a question that it has cancelled."""
+class LostByLateAnswers(CancelsQuestions):
+    """Is lost when an answer comes to a question of a cancelled call."""
 
     def receive_answer(self, frame: Json) -> None:
-        self.is_lost = True
+        waiting = self._asked.get(str(frame.get("id")))
+        self.is_lost = waiting is not None and waiting.done()
+        super().receive_answer(frame)
 
 
 @keeps("cancellation:sent:late-answer")
-class CancelsOnceMore(CancelsItsQuestion):
-    """Goes on without the answer to its question."""
+class CancelsTwice(CancelsQuestions):
+    """Cancels a question twice."""
+
+    def cancel(self, id: Any) -> None:
+        if self._asked:
+            self.tell("cancelled", {"requestId": self._last_id, "reason": "the first time"})
+        super().cancel(id)
 
 
 @breaks("cancellation:sent:listening-only")
@@ -87,7 +99,8 @@ class AnswersTheCancelled(ReferenceServer):
     """Answers a cancelled request with an error."""
 
     def cancel(self, id: Any) -> None:
-        is_open = any(key == str(id) for key in self.calls)
+        task = self.calls.get(str(id))
+        is_open = task is not None and not task.done()
         super().cancel(id)
         if is_open:
             self._to_client(self.error_frame(id, Failure(0, "Request cancelled")))

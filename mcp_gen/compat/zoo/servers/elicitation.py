@@ -25,6 +25,10 @@ class ChangedForms(ReferenceServer):
         made = super().question_frame(name, params)
         return {**made, "params": self.changed(made["params"])} if name == "elicit" else made
 
+    async def run_slow_asking(self, call: ReferenceCall, arguments: Json) -> Json:
+        # The result of a task has the exact form of its revision: it cannot hold another one.
+        return text_result("nothing to ask")
+
     def changed(self, params: Json) -> Json:
         """Return other params."""
         return params

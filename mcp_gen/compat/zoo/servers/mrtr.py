@@ -19,7 +19,8 @@ class ListsInRounds(ReferenceServer):
     """Answers a list with a state."""
 
     async def list_resource_templates(self, call: ReferenceCall) -> Json:
-        return {"resultType": "input_required", "requestState": self.request_state(call)}
+        asked = {"resultType": "input_required", "requestState": self.request_state(call)}
+        return self.signed(asked)
 
 
 @keeps("mrtr:requests")
@@ -87,7 +88,7 @@ class AsksForNothing(ReferenceServer):
     """Asks for another round, and does not say what for."""
 
     def input_required(self, call: ReferenceCall, needed: NeedsInput) -> Json:
-        return {"resultType": "input_required"}
+        return self.signed({"resultType": "input_required"})
 
 
 @keeps("mrtr:not-empty")
@@ -267,7 +268,8 @@ class AsksAgainForAnswers(ReferenceServer):
         try:
             return await super().run_ask_user(call, arguments)
         except Failure:
-            del call.params["inputResponses"]
+            if call.params.pop("inputResponses", None) is None:
+                raise
             return await super().run_ask_user(call, arguments)
 
 

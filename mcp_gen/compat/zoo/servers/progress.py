@@ -20,8 +20,9 @@ class AskingForProgress(ReferenceServer):
 
     def question_frame(self, name: str, params: Json) -> Json:
         made = super().question_frame(name, params)
-        meta = {self.profile.progress_token_key: self.token()}
-        return {**made, "params": {**made["params"], "_meta": meta}}
+        token = {self.profile.progress_token_key: self.token()}
+        params = made["params"]
+        return {**made, "params": {**params, "_meta": {**params.get("_meta", {}), **token}}}
 
 
 @breaks("progress:token:kind")

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
+
 from mcp_gen.compat.json_values import Json, is_object, member
 from mcp_gen.compat.reference.call import Failure, ReferenceCall, Unanswered
 from mcp_gen.compat.reference.server import ReferenceServer
@@ -68,7 +70,8 @@ class AsksAtOnce(_Greeting):
 
     async def greet(self) -> None:
         if "roots" in self.client_capabilities:
-            await self.ask(self.question_frame("list_roots", {}))
+            with suppress(Failure):
+                await self.ask(self.question_frame("list_roots", {}))
 
 
 @keeps("lifecycle:initialize:server-quiet")
