@@ -45,24 +45,32 @@ def revisions_to_try(requirement: str) -> tuple[str, ...]:
     return (revisions[crc32(requirement.encode()) % len(revisions)],)
 
 
-async def examined(peer: type[Any], revision: str, transport: Transport = "memory") -> Report:
+LONG_CALLS = {"cancellation": (ToolCall("wait", {}),)}
+"""Calls that do not end by themselves, by the area of the requirements that need them."""
+
+
+async def examined(
+    peer: type[Any], revision: str, requirement: str = "", *, transport: Transport | None = None
+) -> Report:
     """Return the report on a server of the zoo.
 
     Args:
         peer: Class of the server, or of its HTTP endpoint.
         revision: The revision.
-        transport: The transport; an endpoint is examined over HTTP in any case.
+        requirement: Requirement that it breaks or keeps, which may need a transport or a long call.
+        transport: The transport; None: that of the requirement. An endpoint is examined over HTTP.
     """
-    if transport == "http" or issubclass(peer, ReferenceEndpoint):
+    over = transport or transport_of(requirement)
+    if over == "http" or issubclass(peer, ReferenceEndpoint):
         return await examined_over_http(peer, revision)
     opens = MemoryOpener(lambda spoken: DuplexServing(peer(revision)))
     try:
         return await examine_server(
             opens,
             target=peer.__name__,
-            transport="memory",
+            transport=over,
             revisions=(revision,),
-            calls=CALLS,
+            calls=(*CALLS, *LONG_CALLS.get(requirement.partition(":")[0], ())),
             timeout_s=TIMEOUT_S,
         )
     finally:
@@ -88,4 +96,5 @@ async def examined_over_http(peer: type[Any], revision: str) -> Report:
 
 def transport_of(requirement: str) -> Transport:
     """Return the transport that the peers of a requirement are examined over."""
-    return "http" if requirements()[requirement].transport == "http" else "memory"
+    row = requirements().get(requirement)
+    return "memory" if row is None or row.transport == "any" else row.transport

@@ -165,17 +165,22 @@ class ReferenceClient:
             TransportError: the connection cannot be opened.
         """
         await self.wire.open()
-        handshake = self.profile.handshake
-        if handshake is None:
-            assert self.profile.discover is not None
-            self.opening = await self.ask(self.profile.discover)
+        self.opening = await self.ask_frame(self.opening_frame())
+        if self.profile.handshake is None:
             return self.opening
-        self.opening = await self.ask(handshake, self.handshake_params())
         if self.opening.result is not None and self.profile.initialized is not None:
             await self.tell(self.profile.initialized)
             if self._listens:
                 await self.listen()
         return self.opening
+
+    def opening_frame(self) -> Json:
+        """Return the request of the handshake, or of discovery where there is none."""
+        handshake, discover = self.profile.handshake, self.profile.discover
+        if handshake is not None:
+            return self.request_frame(handshake.name, self.handshake_params())
+        assert discover is not None
+        return self.request_frame(discover.name)
 
     async def listen(self) -> None:
         """Open the stream for what belongs to no request, where the revision has it over HTTP."""
@@ -388,13 +393,17 @@ class ReferenceClient:
             message: A JSON value, or bytes.
             headers: HTTP headers; None: those that belong to the message.
         """
-        data = message if isinstance(message, bytes) else msgspec.json.encode(message)
+        data = self.encoded(message)
         start = len(self.transcript.events)
         await self.wire.send(data, self.headers(message) if headers is None else headers)
         for event in self.transcript.events[start:]:
             if event.sender == "client" and event.kind == "message" and event.data == data:
                 return event
         raise AssertionError("a wire writes down what it sends")
+
+    def encoded(self, message: Json | list[Any] | bytes) -> bytes:
+        """Return the bytes of a message."""
+        return message if isinstance(message, bytes) else msgspec.json.encode(message)
 
     async def list_all(self, name: str) -> list[Json]:
         """Return the items of all pages of a list; none if it cannot be listed.
@@ -414,15 +423,19 @@ class ReferenceClient:
             params = {"cursor": cursor}
         return items
 
-    async def settle(self) -> None:
+    async def settle(self) -> ServerReply:
         """Wait until what the server had to send because of earlier messages has come.
 
         A later request is asked and answered, and a moment passes.
+
+        Returns:
+            The reply to the later request.
         """
         harmless = self.profile.ping or self.profile.discover
         assert harmless is not None
-        await self.ask(harmless)
+        reply = await self.ask(harmless)
         await asyncio.sleep(SETTLE_S)
+        return reply
 
     # --- frames ---
 

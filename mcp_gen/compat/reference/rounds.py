@@ -76,10 +76,10 @@ class ServerRounds(StatingServer):
 
     def input_required(self, call: ReferenceCall, needed: NeedsInput) -> Json:
         """Return the result that asks questions."""
-        asked = {"inputRequests": needed.requests, "requestState": self.state(call)}
+        asked = {"inputRequests": needed.requests, "requestState": self.request_state(call)}
         return self.signed({"resultType": "input_required", **asked})
 
-    def state(self, call: ReferenceCall) -> str:
+    def request_state(self, call: ReferenceCall) -> str:
         """Return the state that the client sends back with its answers."""
         return self.sealed({"about": call.digest, "until": time.time() + STATE_TTL_S})
 

@@ -8,9 +8,11 @@ from typing import TYPE_CHECKING, Literal, TypeAlias
 
 from msgspec import Struct
 
+from mcp_gen.compat.frame_check import Sender
+from mcp_gen.compat.transcript import Kind
+
 if TYPE_CHECKING:
-    from mcp_gen.compat.frame_check import Sender
-    from mcp_gen.compat.transcript import Kind, WireEvent
+    from mcp_gen.compat.transcript import WireEvent
 
 __all__ = [
     "Evidence",

@@ -31,7 +31,7 @@ def log_messages(dialogue: Dialogue) -> Iterator[WireFrame]:
 
 @rule("logging:declared", unseen=NO_LOG)
 def a_server_that_logs_declares_it(transcript: Transcript, found: Found) -> None:
-    dialogue = Dialogue(transcript)
+    dialogue = transcript.derived(Dialogue)
     declared, opened = dialogue.server_capabilities(), dialogue.opened()
     if declared is None or opened is None or opened.answer is None:
         return
@@ -69,7 +69,7 @@ def may_log(dialogue: Dialogue, exchange: AskedRequest) -> bool:
 
 @rule("logging:level:opted-in", unseen="no request came to its end without a level")
 def a_request_that_names_no_level_gets_no_log(transcript: Transcript, found: Found) -> None:
-    dialogue = Dialogue(transcript)
+    dialogue = transcript.derived(Dialogue)
     key = dialogue.profile.log_level_key
     if any(key not in one.meta and one.answer for one in dialogue.by_client):
         found.saw()
@@ -89,7 +89,7 @@ def a_request_that_names_no_level_gets_no_log(transcript: Transcript, found: Fou
 
 @rule("logging:level:own-request", unseen=NO_LOG)
 def log_messages_come_before_the_answer(transcript: Transcript, found: Found) -> None:
-    dialogue = Dialogue(transcript)
+    dialogue = transcript.derived(Dialogue)
     key, listening = dialogue.profile.log_level_key, dialogue.profile.subscription_id_key
     for frame in log_messages(dialogue):
         found.saw()

@@ -111,5 +111,7 @@ class StrictLevels(ReferenceServer):
     """Refuses a level with an error that shows it."""
 
     def error_frame(self, id: object, failure: Failure) -> Json:
+        if "level" not in failure.message:
+            return super().error_frame(id, failure)
         shown = msgspec.json.encode(failure.message).decode()
         return super().error_frame(id, Failure(failure.code, shown, {"reason": "level"}))

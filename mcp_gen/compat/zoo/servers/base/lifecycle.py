@@ -5,6 +5,7 @@ from __future__ import annotations
 from mcp_gen.compat.json_values import Json, is_object, member
 from mcp_gen.compat.reference.call import Failure, ReferenceCall, Unanswered
 from mcp_gen.compat.reference.server import ReferenceServer
+from mcp_gen.compat.reference.tasks import ReferenceTask
 from mcp_gen.compat.zoo.zoo import breaks, keeps
 
 
@@ -220,6 +221,13 @@ def extensions_of(call: ReferenceCall) -> Json:
     return found if is_object(found) else {}
 
 
+class WithoutExtensions(ReferenceServer):
+    """Declares no extension."""
+
+    def task_capabilities(self) -> Json:
+        return {}
+
+
 @breaks("lifecycle:extensions:one-sided")
 class SilentAboutExtensions(ReferenceServer):
     """Leaves requests unanswered that declare an extension which it does not know."""
@@ -231,7 +239,7 @@ class SilentAboutExtensions(ReferenceServer):
 
 
 @keeps("lifecycle:extensions:one-sided")
-class RefusesExtensions(ReferenceServer):
+class RefusesExtensions(WithoutExtensions):
     """Refuses requests that declare an extension which it does not know."""
 
     async def answer(self, call: ReferenceCall) -> Json:
@@ -240,27 +248,14 @@ class RefusesExtensions(ReferenceServer):
         return await super().answer(call)
 
 
-class WithoutExtensions(ReferenceServer):
-    """Declares no extension."""
-
-    def task_capabilities(self) -> Json:
-        return {}
-
-
 @breaks("lifecycle:extensions:off")
 class UndeclaredExtension(WithoutExtensions):
     """Answers the requests of an extension that it does not declare."""
 
-    async def answer(self, call: ReferenceCall) -> Json:
-        if "taskId" in call.params:
-            return await self.discover_again(call)
-        return await super().answer(call)
-
-    async def discover_again(self, call: ReferenceCall) -> Json:
-        """Return the exact result of discovery."""
-        discover = self.profile.discover
-        assert discover is not None
-        return self.exact(discover, await self.discover(call))
+    def find_task(self, call: ReferenceCall) -> ReferenceTask:
+        task = ReferenceTask(call, ttl_ms=1000)
+        task.id = call.params["taskId"]
+        return task
 
 
 @keeps("lifecycle:extensions:off")

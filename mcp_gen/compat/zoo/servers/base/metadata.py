@@ -145,7 +145,9 @@ class Remembers(ReferenceServer):
     def check_metadata(self, call: ReferenceCall) -> None:
         call.meta = {**self._meta, **call.meta}
         super().check_metadata(call)
-        self._meta = call.meta
+        key = self.profile.client_capabilities_key
+        assert key is not None
+        self._meta = {key: call.meta[key]}
 
 
 @keeps("base:stateless:no-context")

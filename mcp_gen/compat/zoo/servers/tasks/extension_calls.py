@@ -111,8 +111,8 @@ class TasksThatComeLater(ReferenceServer):
 class TasksWithoutLimit(ReferenceServer):
     """Says of its tasks that they are kept without limit."""
 
-    def task_state(self, task: ReferenceTask) -> Json:
-        return {**super().task_state(task), "ttlMs": None}
+    def state(self, task: ReferenceTask) -> Json:
+        return {**super().state(task), "ttlMs": None}
 
 
 def name_question(server: ReferenceServer) -> Json:

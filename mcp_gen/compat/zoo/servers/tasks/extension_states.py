@@ -157,7 +157,7 @@ class ToldAnswers(ReferenceServer):
 
     def result_frame(self, call: ReferenceCall, result: Json) -> Json:
         if python_name(call.method) == self.method:
-            state = self.task_state(self.tasks[call.params["taskId"]])
+            state = self.state(self.tasks[call.params["taskId"]])
             result = {**result, "taskId": state["taskId"], "status": state["status"]}
         return super().result_frame(call, result)
 

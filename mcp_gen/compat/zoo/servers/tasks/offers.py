@@ -181,7 +181,7 @@ class TasksOfAll(ReferenceServer):
     async def list_tasks(self, call: ReferenceCall) -> Json:
         if self not in self.latest:
             self.latest.append(self)
-        tasks = [self.task_state(task) for one in self.latest for task in one.tasks.values()]
+        tasks = [self.state(task) for one in self.latest for task in one.tasks.values()]
         return self.task_page(call, tasks)
 
 

@@ -69,7 +69,7 @@ class CancellingOfWhatEnded(ReferenceServer):
 
     async def cancel_task(self, call: ReferenceCall) -> Json:
         task = self.find_task(call)
-        return self.task_state(task) if task.status in ENDED else await super().cancel_task(call)
+        return self.state(task) if task.status in ENDED else await super().cancel_task(call)
 
 
 @keeps("tasks:cancel:ended")

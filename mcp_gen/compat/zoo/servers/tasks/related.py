@@ -57,7 +57,7 @@ class LatestTasksFirst(ReferenceServer):
     """Lists its tasks from the latest to the first."""
 
     async def list_tasks(self, call: ReferenceCall) -> Json:
-        return self.task_page(call, [self.task_state(one) for one in reversed(self.tasks.values())])
+        return self.task_page(call, [self.state(one) for one in reversed(self.tasks.values())])
 
 
 @breaks("tasks:input:related")

@@ -121,18 +121,18 @@ class WorkThatGoesOn(ReferenceServer):
 class TimesInSeconds(ReferenceServer):
     """Tells times as seconds since 1970."""
 
-    def task_state(self, task: ReferenceTask) -> Json:
-        return {**super().task_state(task), "lastUpdatedAt": f"{task.updated_at.timestamp():.0f}"}
+    def state(self, task: ReferenceTask) -> Json:
+        return {**super().state(task), "lastUpdatedAt": f"{task.updated_at.timestamp():.0f}"}
 
 
 @keeps("tasks:times")
 class TimesInUniversalTime(ReferenceServer):
     """Tells times in whole seconds, with `Z`."""
 
-    def task_state(self, task: ReferenceTask) -> Json:
+    def state(self, task: ReferenceTask) -> Json:
         made = task.created_at.strftime("%Y-%m-%dT%H:%M:%SZ")
         changed = task.updated_at.strftime("%Y-%m-%dT%H:%M:%SZ")
-        return {**super().task_state(task), "createdAt": made, "lastUpdatedAt": changed}
+        return {**super().state(task), "createdAt": made, "lastUpdatedAt": changed}
 
 
 @breaks("tasks:ttl")
@@ -149,8 +149,8 @@ class TasksWithoutTtl(ReferenceServer):
 class TasksThatAreKept(ReferenceServer):
     """Keeps tasks as long as it runs, unless a time was asked for that is too long."""
 
-    def task_state(self, task: ReferenceTask) -> Json:
-        return {**super().task_state(task), "ttl": None if task.ttl_ms == 60_000 else task.ttl_ms}
+    def state(self, task: ReferenceTask) -> Json:
+        return {**super().state(task), "ttl": None if task.ttl_ms == 60_000 else task.ttl_ms}
 
 
 @breaks("tasks:limits")
