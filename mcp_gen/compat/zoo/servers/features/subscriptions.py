@@ -40,7 +40,8 @@ class LateAcknowledgments(ReferenceServer):
     """Tells of a change before it acknowledges the request for it."""
 
     def acknowledge(self, call: ReferenceCall) -> None:
-        self.tell_listener(call, "tool_list_changed", {})
+        if self.wants(call, "tool_list_changed", {}):
+            self.tell_listener(call, "tool_list_changed", {})
         super().acknowledge(call)
 
 
