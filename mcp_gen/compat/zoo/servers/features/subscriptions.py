@@ -50,6 +50,9 @@ class NewsAtOnce(ReferenceServer):
     """Acknowledges a part of what was asked for, and tells of a change at once."""
 
     def acknowledge(self, call: ReferenceCall) -> None:
+        if not self.wants(call, "tool_list_changed", {}):
+            super().acknowledge(call)
+            return
         told = {"notifications": {"toolsListChanged": True}}
         self.tell_listener(call, "subscriptions_acknowledged", told)
         self.tell_listener(call, "tool_list_changed", {})
