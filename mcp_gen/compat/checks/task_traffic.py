@@ -17,8 +17,8 @@ if TYPE_CHECKING:
     from mcp_gen.compat.transcript import Transcript, WireEvent
 
 __all__ = [
-    "Question",
     "TaskExchange",
+    "TaskQuestion",
     "ToldState",
     "created_tasks",
     "exchanges",
@@ -112,7 +112,7 @@ class ToldState(Struct, frozen=True):
         return self.status in ENDED
 
 
-class Question(Struct, frozen=True):
+class TaskQuestion(Struct, frozen=True):
     """A request of the server to its client, with its answer.
 
     Args:
@@ -141,10 +141,10 @@ def exchanges(transcript: Transcript, *names: str) -> list[TaskExchange]:
     return sorted(found, key=lambda one: one.event.number)
 
 
-def questions(transcript: Transcript, *names: str) -> list[Question]:
+def questions(transcript: Transcript, *names: str) -> list[TaskQuestion]:
     """Return the questions of the server, by the Python names of their methods."""
     return [
-        Question(asked, request, event)
+        TaskQuestion(asked, request, event)
         for asked, request, event, _ in transcript.derived(_answered, "server")
         if python_name(str(request["method"])) in names
     ]

@@ -292,10 +292,10 @@ class ReferenceServer(FeatureHandlers, ServerRounds, TasksOfServer):
         """Return what the server declares, with the capabilities of all revisions."""
         return {**super().capabilities(), **self.task_capabilities()}
 
-    def acknowledge(self, call: ReferenceCall) -> None:
-        """Tell the client that it will hear of all that it asked for."""
+    async def subscriptions_listen(self, call: ReferenceCall) -> Json:
+        """Tell the client of changes until it cancels the request."""
         self.check_news_of_tasks(call)
-        super().acknowledge(call)
+        return await super().subscriptions_listen(call)
 
     # --- handlers, by Python name ---
 

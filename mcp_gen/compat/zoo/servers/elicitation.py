@@ -63,7 +63,9 @@ class FormsWithoutMode(ChangedForms):
     """Asks the user for a form without fields, and names no mode."""
 
     def changed(self, params: Json) -> Json:
-        return {"message": "Well?", "requestedSchema": {"type": "object", "properties": {}}}
+        meta = {key: one for key, one in params.items() if key == "_meta"}
+        form: Json = {"type": "object", "properties": {}}
+        return {"message": "Well?", "requestedSchema": form, **meta}
 
 
 class AsksForVisits(ChangedForms):

@@ -20,9 +20,8 @@ class AskingForProgress(ReferenceServer):
 
     def question_frame(self, name: str, params: Json) -> Json:
         made = super().question_frame(name, params)
-        token = {self.profile.progress_token_key: self.token()}
-        params = made["params"]
-        return {**made, "params": {**params, "_meta": {**params.get("_meta", {}), **token}}}
+        meta = {**made["params"].get("_meta", {}), self.profile.progress_token_key: self.token()}
+        return {**made, "params": {**made["params"], "_meta": meta}}
 
 
 @breaks("progress:token:kind")

@@ -143,9 +143,12 @@ async def tasks_of_the_protocol_are_gone(trial: ServerTrial) -> None:
         expected = "tasks are an extension, and no capability of the protocol"
         trial.broken(expected, "`tasks` is declared", *client.opening.events, where=where)
     id = (tasks_known(client.transcript) or [UNKNOWN])[-1]
+    extension = tasks_extension().identifier
+    has_extension = is_object(member(client.server_capabilities, "extensions", extension))
+    meta = TaskClient(client).meta if has_extension else {}
     for name, params in (("get_task_payload", {"taskId": id}), ("list_tasks", {})):
         (method,) = wire_names(name)
-        frame = client.request_frame(method, params, meta=TaskClient(client).meta)
+        frame = client.request_frame(method, params, meta=meta)
         reply = trial.answered(await client.ask_frame(frame))
         if reply.code != trial.profile.errors.method_not_found:
             came = "a result" if reply.error is None else f"error {reply.code}"

@@ -171,8 +171,9 @@ def cancellations_are_acknowledged(transcript: Transcript, found: Found) -> None
 
 def judge_acknowledged(transcript: Transcript, found: Found, name: str) -> None:
     """Report answers to a request that say more than that it came."""
+    known = tasks_known(transcript)
     for one in exchanges(transcript, name):
-        if one.result is None:
+        if one.result is None or one.task not in known:
             continue
         found.saw()
         for key in one.result.keys() - set(ACKNOWLEDGED):

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from mcp_gen.compat.checks.check import probe, rule
 from mcp_gen.compat.checks.found import NotTested
 from mcp_gen.compat.checks.task_traffic import (
-    Question,
+    TaskQuestion,
     ToldState,
     created_tasks,
     exchanges,
@@ -118,7 +118,7 @@ def a_task_that_asks_says_so(transcript: Transcript, found: Found) -> None:
                 found.broken(expected, came, question.event, state.event, where=where)
 
 
-def states_while_open(transcript: Transcript, question: Question) -> Iterator[ToldState]:
+def states_while_open(transcript: Transcript, question: TaskQuestion) -> Iterator[ToldState]:
     """Yield the states that were asked for, and told, while a question was open."""
     for states in states_by_task(transcript).values():
         for one in states:
@@ -127,7 +127,7 @@ def states_while_open(transcript: Transcript, question: Question) -> Iterator[To
                 yield one
 
 
-def is_other_work_open(transcript: Transcript, question: Question) -> bool:
+def is_other_work_open(transcript: Transcript, question: TaskQuestion) -> bool:
     """Return True if the question can belong to a request that is no request about a task."""
     about_tasks = ("get_task", "get_task_payload", "list_tasks", "cancel_task")
     return any(

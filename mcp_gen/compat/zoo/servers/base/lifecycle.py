@@ -224,6 +224,13 @@ def extensions_of(call: ReferenceCall) -> Json:
     return found if is_object(found) else {}
 
 
+class WithoutExtensions(ReferenceServer):
+    """Declares no extension."""
+
+    def task_capabilities(self) -> Json:
+        return {}
+
+
 @breaks("lifecycle:extensions:one-sided")
 class SilentAboutExtensions(ReferenceServer):
     """Leaves requests unanswered that declare an extension which it does not know."""
@@ -235,7 +242,7 @@ class SilentAboutExtensions(ReferenceServer):
 
 
 @keeps("lifecycle:extensions:one-sided")
-class RefusesExtensions(ReferenceServer):
+class RefusesExtensions(WithoutExtensions):
     """Refuses requests that declare an extension which it does not know."""
 
     async def answer(self, call: ReferenceCall) -> Json:
@@ -244,19 +251,9 @@ class RefusesExtensions(ReferenceServer):
         return await super().answer(call)
 
 
-class WithoutExtensions(ReferenceServer):
-    """Declares no extension."""
-
-    def task_capabilities(self) -> Json:
-        return {}
-
-
 @breaks("lifecycle:extensions:off")
 class UndeclaredExtension(WithoutExtensions):
     """Answers the requests of an extension that it does not declare."""
-
-    def task_capabilities(self) -> Json:
-        return {}
 
     def find_task(self, call: ReferenceCall) -> ReferenceTask:
         task = ReferenceTask(call, ttl_ms=1000)
@@ -267,9 +264,6 @@ class UndeclaredExtension(WithoutExtensions):
 @keeps("lifecycle:extensions:off")
 class RefusesTasks(WithoutExtensions):
     """Refuses the requests of an extension in its own words."""
-
-    def task_capabilities(self) -> Json:
-        return {}
 
     async def answer(self, call: ReferenceCall) -> Json:
         if "taskId" in call.params:
