@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+from typing import Any
+
+import pytest
+
 from examples.everything_server import server as everything
 from mcp_gen.compat.checks.trial import ToolCall
 from mcp_gen.compat.doctor.server_examination import examine_server
@@ -23,9 +27,18 @@ CALLS = (
 )
 
 
+OPTIONS: dict[str, dict[str, Any]] = {
+    "as it is": {},
+    "stateless": {"stateless": True},
+    "JSON alone": {"json_only": True},
+}
+
+
+@pytest.mark.parametrize("options", OPTIONS)
 @every_revision
-async def test_our_server_breaks_no_rule_over_http(revision: str) -> None:
-    async with serving(everything.asgi("/mcp", legacy_sse_path="/sse")) as web:
+async def test_our_server_breaks_no_rule_over_http(revision: str, options: str) -> None:
+    app = everything.asgi("/mcp", legacy_sse_path="/sse", **OPTIONS[options])
+    async with serving(app) as web:
         report = await examine_server(
             HttpOpener(web.url, sse_url=f"{web.origin}/sse"),
             target=web.url,
