@@ -12,7 +12,7 @@ from mcp_gen.compat.doctor.server_examination import examine_server
 from mcp_gen.compat.wire.openers import HttpOpener
 from tests.compat.examining import HTTP_TIMEOUT_S
 from tests.support.frames import every_revision
-from tests.support.http.loopback import serving
+from tests.support.http.loopback import Got, Line, scripted_web, serving
 
 CALLS = (
     ToolCall("add", {"a": 1, "b": 2}),
@@ -49,3 +49,16 @@ async def test_our_server_breaks_no_rule_over_http(revision: str, options: str) 
         )
     assert {one.requirement: one.findings for one in report.failed()} == {}
     assert report.openings[0].agreed == revision
+
+
+@every_revision
+async def test_what_is_no_server_of_the_protocol_is_not_examined(revision: str) -> None:
+    async def script(got: Got, line: Line) -> None:
+        await line.answer(404, b"<html>Not Found</html>", "text/html")
+
+    async with scripted_web(script) as web:
+        report = await examine_server(
+            HttpOpener(web.url), target=web.url, transport="http", revisions=(revision,)
+        )
+    assert report.failed() == ()
+    assert "status 404" in report.openings[0].answer
