@@ -24,6 +24,7 @@ from mcp_gen.core.errors import McpGenError
 
 if TYPE_CHECKING:
     from mcp_gen.compat.checks.trial import Opens, ToolCall
+    from mcp_gen.compat.reference.client import ReferenceClient, ServerReply
     from mcp_gen.compat.transcript import Transport
 
 __all__ = ["examine_server"]
@@ -113,7 +114,7 @@ class _Examination:
         if reply.error is not None:
             return await self._refuse(f"refused: {reply.error.get('message')}")
         if reply.result is None:
-            return await self._refuse("no answer" if reply.timed_out else "the connection ended")
+            return await self._refuse(_ending(client, reply))
         agreed = client.agreed
         if agreed != self._revision:
             return await self._refuse(f"offered {agreed}", agreed)
@@ -171,3 +172,13 @@ class _Examination:
         self.outcomes.append(outcome)
         if self._on_outcome:
             self._on_outcome(outcome)
+
+
+def _ending(client: ReferenceClient, reply: ServerReply) -> str:
+    """Return what came instead of an answer."""
+    if reply.closing is None:
+        return "no answer"
+    head = client.transcript.head(reply.closing.exchange) if reply.closing.exchange else None
+    if head is not None:
+        return f"status {head.status}"
+    return reply.closing.about or "the connection ended"

@@ -153,6 +153,7 @@ class ReferenceClient:
         """Exchange of the stream for what belongs to no request; 0 for none."""
         self._listens = listens
         self._last_id = 0
+        self._answered: list[Json] = []
         self._tasks: set[asyncio.Task[None]] = set()
         self.transcript.listen(self._heard)
 
@@ -503,7 +504,9 @@ class ReferenceClient:
         for entry in entries(event.message):
             for tool in objects(member(entry, "result", "tools")):
                 self.tools[str(tool.get("name"))] = tool
-            if "method" in entry and "id" in entry:
+            if "method" in entry and "id" in entry and entry not in self._answered:
+                # A stream that is resumed may bring a question again.
+                self._answered.append(entry)
                 task = asyncio.get_running_loop().create_task(self._answer(entry))
                 self._tasks.add(task)
                 task.add_done_callback(self._tasks.discard)

@@ -182,6 +182,10 @@ async def named_request(
     if "resources" in declared:
         uri = f"{UNKNOWN_URI}{end}"
         return client.request_frame(client.wire_name("read_resource"), {"uri": uri}), uri
+    if trial.calls and not end:
+        call = trial.calls[0]
+        params = {"name": call.name, "arguments": call.arguments}
+        return client.request_frame(client.wire_name("call_tool"), params), call.name
     raise NotTested("the server has neither prompts nor resources")
 
 

@@ -8,6 +8,7 @@ from itertools import pairwise
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit, urlunsplit
 
+import mcp_wire
 from mcp_gen.compat.checks.check import probe, rule
 from mcp_gen.compat.checks.found import NotTested
 from mcp_gen.compat.checks.http_exchanges import (
@@ -210,3 +211,21 @@ async def a_version_that_is_not_spoken_gets_status_400(trial: ServerTrial) -> No
     _, found = await asked_in_place(client, frame, {header: UNKNOWN_VERSION})
     if found.status != 400:
         trial.broken("status 400", found.shown, *found.evidence)
+
+
+@probe("http:version:assumed")
+async def a_version_is_assumed_where_none_is_named(trial: ServerTrial) -> None:
+    client = await trial.fresh(listens=False)
+    if client.session_id is not None:
+        raise NotTested("the server knows the version of a session")
+    profiles = map(profile_of, mcp_wire.REVISIONS)
+    assumed = next(one for one in profiles if one.assumed_without_version_header)
+    other = trial.unopened(revision=assumed.revision, listens=False)
+    await other.open()
+    if other.agreed != assumed.revision:
+        raise NotTested(f"the server does not speak {assumed.revision}")
+    header = str(client.profile.version_header)
+    _, found = await asked_in_place(client, client.harmless_frame(), {header: ""})
+    if found.status >= 400:
+        expected = f"an answer as at {assumed.revision}: no version is named"
+        trial.broken(expected, found.shown, *found.evidence)

@@ -356,12 +356,12 @@ class Relayed(ReferenceEndpoint):
     async def serving(self, port: int = 0) -> AsyncGenerator[str, None]:
         async with super().serving() as url:
             behind = urlsplit(url)
+            relays: set[asyncio.Task[Any]] = set()
 
             async def relay(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-                there = await asyncio.open_connection(behind.hostname, behind.port)
-                await asyncio.gather(
-                    self._forward(reader, there[1]), _copy(there[0], writer), return_exceptions=True
-                )
+                there, back = await asyncio.open_connection(behind.hostname, behind.port)
+                relays.add(asyncio.create_task(self._forward(reader, back)))
+                relays.add(asyncio.create_task(_copy(there, writer)))
 
             server = await asyncio.start_server(relay, HOST, port)
             bound = server.sockets[0].getsockname()[1]
@@ -369,6 +369,9 @@ class Relayed(ReferenceEndpoint):
                 yield urlunsplit(behind._replace(netloc=f"{HOST}:{bound}"))
             finally:
                 server.close()
+                for task in relays:
+                    task.cancel()
+                await asyncio.gather(*relays, return_exceptions=True)
 
     async def _forward(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         try:
@@ -378,6 +381,8 @@ class Relayed(ReferenceEndpoint):
                 body = await reader.readexactly(int(length[1]) if length else 0)
                 writer.write(self.spelled(head) + body)
         except (asyncio.IncompleteReadError, ConnectionError):
+            pass  # The client has no more requests.
+        finally:
             writer.close()
 
     def spelled(self, head: bytes) -> bytes:

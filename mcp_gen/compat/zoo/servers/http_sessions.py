@@ -5,11 +5,15 @@ from __future__ import annotations
 import secrets
 
 from mcp_gen.compat.json_values import Json
+from mcp_gen.compat.reference.call import ReferenceCall
 from mcp_gen.compat.reference.http.endpoint import ReferenceEndpoint
 from mcp_gen.compat.reference.http.exchanges import EndpointRequest, EndpointResponse
 from mcp_gen.compat.reference.http.sessions import ReferenceSession
 from mcp_gen.compat.reference.http.streams import SentEvent
+from mcp_gen.compat.reference.server import ReferenceServer
 from mcp_gen.compat.zoo.zoo import breaks, keeps
+from mcp_wire import REVISIONS
+from mcp_wire import profile as profile_of
 
 
 @breaks("http:origin")
@@ -200,3 +204,43 @@ class VersionRefusedInWords(ReferenceEndpoint):
         return super().check_version(request) and EndpointResponse(
             status=400, headers={"content-type": "text/plain"}, body=b"Which version?"
         )
+
+
+class TwoRevisions(ReferenceServer):
+    """Speaks the revision that is assumed without a version header as well."""
+
+    async def initialize(self, call: ReferenceCall) -> Json:
+        result = await super().initialize(call)
+        asked = call.params["protocolVersion"]
+        is_assumed = asked in REVISIONS and profile_of(asked).assumed_without_version_header
+        return {**result, "protocolVersion": asked} if is_assumed else result
+
+
+@keeps("http:version:assumed")
+class WithoutSessions(ReferenceEndpoint):
+    """Has no sessions, and answers where no version is named."""
+
+    def new_server(self) -> ReferenceServer:
+        return TwoRevisions(self.profile.revision)
+
+    def client_of(self, request: EndpointRequest) -> ReferenceSession | None:
+        return self.clients[0] if self.clients else self.new_client("")
+
+    def check_session(self, request: EndpointRequest) -> EndpointResponse | None:
+        return None
+
+    def answer_response(self, request: EndpointRequest, answer: Json) -> EndpointResponse:
+        response = super().answer_response(request, answer)
+        response.headers.pop(str(self.profile.session_header), None)
+        return response
+
+
+@breaks("http:version:assumed")
+class VersionDemanded(WithoutSessions):
+    """Has no sessions, and refuses what names no version."""
+
+    def check_version(self, request: EndpointRequest) -> EndpointResponse | None:
+        header = str(self.profile.version_header).lower()
+        if header in request.headers or self.is_opening(request):
+            return super().check_version(request)
+        return EndpointResponse(status=400)
