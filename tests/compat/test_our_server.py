@@ -14,7 +14,8 @@ def told(report: Report) -> dict[str, list[str]]:
     """Return the findings of a report in short."""
     return {
         outcome.requirement: [
-            f"{one.expected}: {one.came} {one.where} {one.evidence[-1:]}" for one in outcome.findings
+            f"{one.expected}: {one.came} {one.where} {one.evidence[-1:]}"
+            for one in outcome.findings
         ]
         for outcome in report.failed()
     }

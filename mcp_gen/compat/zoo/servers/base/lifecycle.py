@@ -217,8 +217,8 @@ def extensions_of(call: ReferenceCall) -> Json:
     """Return the extensions that the client of a request declares, and that nobody knows."""
     key = call.server.profile.client_capabilities_key
     found = member(call.meta, str(key), "extensions")
-    unknown = {name for name in found if name.startswith("com.")} if is_object(found) else set()
-    return dict.fromkeys(unknown, True)
+    names = found if is_object(found) else {}
+    return {name: names[name] for name in names if name.startswith("com.")}
 
 
 @breaks("lifecycle:extensions:one-sided")
