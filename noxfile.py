@@ -18,6 +18,12 @@ PYPROJECT = nox.project.load_toml("pyproject.toml")
 COMPILED = str(Path(".nox/compiled").resolve())
 """Folder of compiled modules, so that sessions write none beside the sources."""
 
+CHROMIUM = Path("/usr/bin/chromium")
+"""Debian's browser: no other is downloaded."""
+
+PLUGIN = "pytest_mcp_gen.py"
+"""The plugin of pytest: a module beside the packages, which a test run loads without them."""
+
 NEWEST_PYTHON = nox.project.python_versions(PYPROJECT)[-1]
 """Newest Python that the classifiers name."""
 
@@ -212,6 +218,17 @@ def conformance(session: nox.Session) -> None:
 
 
 @nox.session
+def browser(session: nox.Session) -> None:
+    """Test pages in Debian's Chromium, which is installed if it is missing (as root)."""
+    install(session, "test", "browser", project=True)
+    if not CHROMIUM.exists():
+        apt = ("apt-get", "--quiet=2")
+        session.run(*apt, "update", external=True)
+        session.run(*apt, "install", "--yes", "--no-install-recommends", "chromium", external=True)
+    run_tests(session, *(session.posargs or ("tests/browser",)))
+
+
+@nox.session
 def demo(session: nox.Session) -> None:
     """Call the quickstart server at every revision and check every frame."""
     install(session, project=True)
@@ -231,6 +248,9 @@ def wheel(session: nox.Session) -> None:
     session.install(*nox.project.dependency_groups(PYPROJECT, "test", "codegen"))
     chosen = session.posargs or ("tests/test_public_api.py", "tests/wire/test_imports.py")
     run_tests(session, *at_once(session), *chosen)
+    # The plugin as its users have it: found by its entry point, in a project of theirs.
+    with session.chdir("examples/testing"):
+        run_tests(session, "-q", "--mcp-over=memory", "--mcp-html=report.html")
 
 
 @nox.session(reuse_venv=False)
@@ -270,6 +290,7 @@ def _compare_with_checkout(session: nox.Session, built: Path) -> None:
         for path in (root / package).rglob("*")
         if path.is_file() and "__pycache__" not in path.parts
     }
+    sources[PLUGIN] = Path(PLUGIN)
     forced = PYPROJECT["tool"]["hatch"]["build"]["targets"]["wheel"]["force-include"]
     for outside, inside in forced.items():
         folder, target = Path(outside), Path(inside)
@@ -313,8 +334,9 @@ def release(session: nox.Session) -> None:
     version = PYPROJECT["project"]["version"]
     wheel, sdist = dist / f"mcp_gen-{version}-py3-none-any.whl", dist / f"mcp_gen-{version}.tar.gz"
     session.run("twine", "check", "--strict", str(wheel), str(sdist))
-    # Two packages at the top: W010 and W009 are about strays, and there are none but these.
-    session.run("check-wheel-contents", "--toplevel", "mcp_gen,mcp_wire", str(wheel))
+    # Two packages and a module at the top: W010 and W009 are about strays, and there are no more.
+    toplevel = ("--toplevel", "mcp_gen,mcp_wire,pytest_mcp_gen.py")
+    session.run("check-wheel-contents", *toplevel, str(wheel))
     _lint_unpacked(session, sdist, scratch / "unpacked")
     _demo_alone(session, wheel, scratch / "bare")
     session.run(*changes)

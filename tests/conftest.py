@@ -23,8 +23,8 @@ environment.install()
 
 # The peers bring the official SDK, which the project itself must not need: `nox -s peers` asks for
 # them by name, and what is asked for by name is collected all the same. So does `nox -s types` for
-# what the type checkers are to find.
-collect_ignore = ["everyday/migration", "peers", "typing"]
+# what the type checkers are to find, and `nox -s browser` for what needs a browser.
+collect_ignore = ["browser", "everyday/migration", "peers", "typing"]
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

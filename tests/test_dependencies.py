@@ -156,7 +156,7 @@ def test_the_command_line_alone_imports_what_shows_things_to_people() -> None:
     [
         ("codegen", ["codegen"]),
         ("bench", ["bench", "peers"]),
-        ("tests", ["test", "peers", "types"]),
+        ("tests", ["browser", "test", "peers", "types"]),
     ],
 )
 def test_what_a_tool_imports_is_in_its_group(package: str, groups: list[str]) -> None:

@@ -7,6 +7,8 @@ __all__ = ["Patience", "Waits"]
 SHORTER = 0.2
 """Part of the longest wait that is left where one was in vain."""
 LEAST_S = 0.2
+START_S = 20.0
+"""Longest wait for the first answer of a process of which none has started yet, in seconds."""
 SLOWEST_FACTOR = 3.0
 """A shorter wait is still this many times that of the slowest answer so far."""
 
@@ -23,10 +25,31 @@ class Patience:
         self.in_vain: set[str] = set()
         """Names of the turns, such as checks, in which an answer did not come in time."""
         self._slowest_s = 0.0
+        self._slowest_start_s: float | None = None
+        self._starts_in_vain = False
 
-    def heard(self, waited_s: float) -> None:
-        """Note that an answer came, and after how many seconds."""
-        self._slowest_s = max(self._slowest_s, waited_s)
+    def heard(self, waited_s: float, *, is_first: bool = False) -> None:
+        """Note that an answer came.
+
+        Args:
+            waited_s: After how many seconds.
+            is_first: True for the first one of a process, which had to start.
+        """
+        if is_first:
+            self._slowest_start_s = max(self._slowest_start_s or 0.0, waited_s)
+        else:
+            self._slowest_s = max(self._slowest_s, waited_s)
+
+    def start_in_vain(self) -> None:
+        """Note that a process sent nothing in time."""
+        self._starts_in_vain = True
+
+    @property
+    def start_s(self) -> float:
+        """Longest wait for the first answer of a process, in seconds."""
+        if self._slowest_start_s is not None:
+            return max(self.timeout_s, self._slowest_start_s * SLOWEST_FACTOR)
+        return self.timeout_s if self._starts_in_vain else max(self.timeout_s, START_S)
 
     @property
     def shorter_s(self) -> float:

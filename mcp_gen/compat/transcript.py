@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Hashable, Iterator, Mapping
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias, TypeVar
 
 import msgspec
 from msgspec import UNSET, Struct
@@ -20,6 +20,8 @@ __all__ = ["Kind", "Transcript", "Transport", "WireEvent", "WireFrame"]
 
 Kind: TypeAlias = Literal["message", "request", "response", "sse", "ended", "closed"]
 Transport: TypeAlias = Literal["memory", "stdio", "http"]
+
+T = TypeVar("T")
 
 MAX_EVENTS = 100_000
 """Maximum number of events that a transcript keeps; a peer that sends more is cut off here."""
@@ -81,6 +83,8 @@ class Transcript:
         self._began_s = time.monotonic()
         self._listeners: list[Callable[[WireEvent], None]] = []
         self._news = asyncio.Event()
+        self._derived: dict[tuple[Any, ...], tuple[int, Any]] = {}
+        """Values by their function and arguments, with the number of events they were made of."""
 
     def add(
         self,
@@ -129,11 +133,23 @@ class Transcript:
             if event.kind == "message" and sender in (None, event.sender):
                 yield event
 
-    def frames(self, sender: Sender | None = None) -> Iterator[WireFrame]:
-        """Yield the JSON objects of the messages of one side, or of both."""
-        for event in self.messages(sender):
-            for entry in entries(event.message):
-                yield WireFrame(event, entry)
+    def frames(self, sender: Sender | None = None) -> list[WireFrame]:
+        """Return the JSON objects of the messages of one side, or of both."""
+        return self.derived(_frames, sender)
+
+    def derived(self, make: Callable[..., T], *args: Hashable) -> T:
+        """Return what a function makes of the transcript: made once, until an event is added.
+
+        Args:
+            make: The function. What it returns is shared: nobody may change it.
+            args: Its arguments beside the transcript; they must be hashable.
+        """
+        key = (make, *args)
+        made = self._derived.get(key)
+        if made is None or made[0] != len(self.events):
+            made = self._derived[key] = (len(self.events), make(self, *args))
+        value: T = made[1]
+        return value
 
     def head(self, exchange: int) -> WireEvent | None:
         """Return the head of the response in an HTTP exchange; None if there is none yet."""
@@ -164,6 +180,14 @@ class Transcript:
                     await self._news.wait()
             except TimeoutError:
                 return None
+
+
+def _frames(transcript: Transcript, sender: Sender | None) -> list[WireFrame]:
+    return [
+        WireFrame(event, entry)
+        for event in transcript.messages(sender)
+        for entry in entries(event.message)
+    ]
 
 
 def _decoded(data: bytes) -> Any:

@@ -50,25 +50,33 @@ def revisions_to_try(requirement: str) -> tuple[str, ...]:
     return (revisions[crc32(requirement.encode()) % len(revisions)],)
 
 
-async def examined(peer: type[Any], revision: str, transport: Transport = "memory") -> Report:
+LONG_CALLS = {"cancellation": (ToolCall("wait", {}),)}
+"""Calls that do not end by themselves, by the area of the requirements that need them."""
+
+
+async def examined(
+    peer: type[Any], revision: str, requirement: str = "", *, transport: Transport | None = None
+) -> Report:
     """Return the report on a server of the zoo.
 
     Args:
         peer: Class of the server, or of its HTTP endpoint.
         revision: The revision.
-        transport: The transport; an endpoint is examined over HTTP in any case.
+        requirement: Requirement that it breaks or keeps, which may need a transport or a long call.
+        transport: The transport; None: that of the requirement. An endpoint is examined over HTTP.
     """
-    if transport == "http" or issubclass(peer, ReferenceEndpoint):
+    over = transport or transport_of(requirement)
+    if over == "http" or issubclass(peer, ReferenceEndpoint):
         report = await examined_over_http(peer, revision)
-    elif transport == "stdio":
+    elif over == "stdio":
         report = await examined_over_stdio(peer, revision)
     else:
-        report = await examined_in_memory(peer, revision)
+        report = await examined_in_memory(peer, revision, requirement)
     assert [one for one in report.outcomes if one.why.startswith(CHECK_FAILED)] == []
     return report
 
 
-async def examined_in_memory(peer: type[Any], revision: str) -> Report:
+async def examined_in_memory(peer: type[Any], revision: str, requirement: str = "") -> Report:
     """Return the report on a server of the zoo in this process."""
     opens = MemoryOpener(lambda spoken: DuplexServing(peer(revision)))
     try:
@@ -77,7 +85,7 @@ async def examined_in_memory(peer: type[Any], revision: str) -> Report:
             target=peer.__name__,
             transport="memory",
             revisions=(revision,),
-            calls=CALLS,
+            calls=(*CALLS, *LONG_CALLS.get(requirement.partition(":")[0], ())),
             timeout_s=TIMEOUT_S,
         )
     finally:
@@ -134,5 +142,5 @@ def program_of(peer: type[Any]) -> list[str]:
 
 def transport_of(requirement: str) -> Transport:
     """Return the transport that the peers of a requirement are examined over."""
-    transport = requirements()[requirement].transport
-    return "memory" if transport == "any" else transport
+    row = requirements().get(requirement)
+    return "memory" if row is None or row.transport == "any" else row.transport

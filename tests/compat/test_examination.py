@@ -25,7 +25,7 @@ from mcp_gen.compat.wire.openers import MemoryOpener
 from tests.compat.examining import examined
 
 NEWEST = mcp_wire.REVISIONS[-2]
-LONG_S = 1.0
+LONG_S = 3.0
 """A wait that shows in the time of an examination."""
 
 
@@ -136,6 +136,15 @@ async def test_an_examination_can_be_of_some_areas_alone() -> None:
     )
     await opens.aclose()
     assert {one.area for one in report.outcomes} == {"ping", "tools"}
+
+
+def test_a_process_gets_time_to_start_until_one_has_started_or_none_has() -> None:
+    patience = Patience(5.0)
+    assert patience.start_s == 20.0
+    patience.start_in_vain()
+    assert patience.start_s == 5.0
+    patience.heard(4.0, is_first=True)
+    assert (patience.start_s, patience.shorter_s) == (12.0, 1.0)
 
 
 # --- checks that fail ---

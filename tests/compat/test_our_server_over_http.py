@@ -14,7 +14,7 @@ CALLS = (
     ToolCall("add", {"a": 1, "b": 2}),
     ToolCall("echo", {"text": "hello"}),
     ToolCall("mixture", {}),
-    ToolCall("count", {"steps": 3}),
+    ToolCall("count", {"to": 3, "pause_s": 0.01}),
     ToolCall("chatter", {}),
     ToolCall("fail", {"reason": "no"}),
     ToolCall("folders", {}),

@@ -117,6 +117,8 @@ def environment() -> dict[str, str]:
     path = os.pathsep.join([str(Path(sys.executable).parent), os.environ.get("PATH", "")])
     # Colours and the width of a terminal do not depend on who runs it.
     shown = {"COLUMNS": "100", "NO_COLOR": "1", "TERM": "dumb", "PYTHONUNBUFFERED": "1"}
+    # pytest-asyncio, where it is installed, warns of settings that no page has.
+    shown["PYTEST_ADDOPTS"] = "-p no:asyncio -p pytest_mcp_gen"
     return {**os.environ, **shown, "PATH": path}
 
 

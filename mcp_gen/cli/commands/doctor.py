@@ -36,7 +36,7 @@ __all__ = ["doctor"]
 
 DEFAULT_TIMEOUT_S = 5.0
 STDOUT = "-"
-_CALL = re.compile(r"(?P<name>[^{]+?)(:(?P<arguments>\{.*\}))?", re.DOTALL)
+_CALL = re.compile(r"(?P<name>[^{]+?):(?P<arguments>\{.*\})", re.DOTALL)
 _IN_FILE = re.compile(r"(?P<file>.+\.json):(?P<name>.+)")
 
 
@@ -216,7 +216,7 @@ def _parse_call(text: str) -> ToolCall:
     if found is None:
         raise UsageError(expected)
     try:
-        arguments: dict[str, Any] = json.loads(found["arguments"] or "{}")
+        arguments: dict[str, Any] = json.loads(found["arguments"])
     except (ValueError, RecursionError) as error:
         raise UsageError(f"{expected}: {error}") from None
     return ToolCall(found["name"], arguments)

@@ -58,9 +58,9 @@ class Check(Struct, frozen=True):
     judge: Judge | None = None
     unseen: str = ""
     is_general: bool = False
+    at_opening: bool = False
     is_last: bool = False
     needs_opening: bool = True
-    at_opening: bool = False
 
     def applies(self, revision: str, transport: str) -> bool:
         """Return True if the requirement holds at a revision and over a transport."""

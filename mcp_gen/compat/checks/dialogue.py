@@ -131,24 +131,26 @@ class Dialogue:
 
     def questions(self) -> Iterator[Question]:
         """Yield the questions to the client, those of requests and those in results."""
-        declared = self._declared(self.opened())
+        opened = self.opened()
         for one in self.by_server:
             frame = one.asked
+            declared = self.declared(opened)
             yield Question(frame.event, path_of(frame), frame.members, declared)
         for one in self.by_client:
             asked = one.result.get("inputRequests")
             if one.answer is None or not is_object(asked):
                 continue
-            declared = self._declared(one)
+            declared = self.declared(one)
             for key, question in asked.items():
                 where = f"{path_of(one.answer)}.result.inputRequests.{key}"
                 if is_object(question):
                     yield Question(one.answer.event, where, question, declared)
 
-    def _declared(self, exchange: AskedRequest | None) -> Json:
-        """Return what the client has declared in the handshake, or in a request."""
+    def declared(self, asked: AskedRequest | None) -> Json:
+        """Return what the client has declared: in a request, or in the handshake before it."""
         key = self.profile.client_capabilities_key
-        params = member(exchange and exchange.asked.members, "params")
+        said = asked if key else self.opened()
+        params = member(said and said.asked.members, "params")
         found = member(params, "_meta", key) if key else member(params, "capabilities")
         return found if is_object(found) else {}
 

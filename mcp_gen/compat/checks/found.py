@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 from typing import NamedTuple
+
+from msgspec.structs import replace
 
 from mcp_gen.compat.report.model import Finding, evidence
 from mcp_gen.compat.transcript import WireEvent
@@ -11,7 +14,8 @@ from mcp_gen.compat.transcript import WireEvent
 __all__ = ["FaultPlace", "Found", "NotTested"]
 
 MAX_FINDINGS = 20
-"""Maximum number of findings of one check at one revision."""
+"""Maximum number of different findings of one check at one revision."""
+_INDEX = re.compile(r"\[\d+\]")
 
 
 class NotTested(Exception):
@@ -50,6 +54,8 @@ class Found:
         self.has_seen = False
         """True if there was something to judge."""
         self._told = tuple(told)
+        self._numbers: dict[tuple[str, str, str], int] = {}
+        """Numbers of the findings by all that two equal ones have in common."""
 
     def saw(self) -> None:
         """Note that there was something to judge, so that no finding means passed."""
@@ -60,7 +66,7 @@ class Found:
         return any(place.holds(event, where) for place in self._told)
 
     def broken(self, expected: str, came: str, *events: WireEvent, where: str = "") -> None:
-        """Add a finding.
+        """Add a finding; one that differs in an index alone is counted with the first.
 
         Args:
             expected: What the rule demands here, in one sentence.
@@ -73,7 +79,13 @@ class Found:
             return
         if events:
             self.places.append(FaultPlace(events[-1], where))
-        if len(self.findings) < MAX_FINDINGS:
+        kind = (expected, came, _INDEX.sub("[]", where))
+        if kind in self._numbers:
+            number = self._numbers[kind]
+            again = self.findings[number]
+            self.findings[number] = replace(again, times=again.times + 1)
+        elif len(self.findings) < MAX_FINDINGS:
+            self._numbers[kind] = len(self.findings)
             self.findings.append(
                 Finding(expected=expected, came=came, where=where, evidence=evidence(events))
             )

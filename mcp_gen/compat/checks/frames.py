@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 import mcp_wire
@@ -20,14 +19,16 @@ if TYPE_CHECKING:
 __all__ = ["NOTHING", "judge_frames", "violations"]
 
 NOTHING = "no message came"
+_INNER = re.compile(r"(?:missing required field `(?P<field>\w+)`.*)? - at `\$(?P<path>[^`]*)`$")
+"""End of a text that names the place of a value which cannot be decoded, below its part."""
 _PART = re.compile(r"\$(\[\d+\])?\.(params|result|error)\b")
 """Path of a part that a type describes: the members around it have rules of their own."""
-_INDEX = re.compile(r"\[\d+\]")
 
 
-def violations(transcript: Transcript, side: Sender) -> Iterator[tuple[WireEvent, ClosedViolation]]:
-    """Yield what params, results and errors of one side have and their revision does not."""
+def violations(transcript: Transcript, side: Sender) -> list[tuple[WireEvent, ClosedViolation]]:
+    """Return what params, results and errors of one side have and their revision does not."""
     checker = FrameChecker(profile_of(transcript.revision), known_extensions())
+    broken: list[tuple[WireEvent, ClosedViolation]] = []
     for event in transcript.messages():
         found = checker.check(event.data, event.sender)
         asked = _revision_asked_for(event, transcript.revision)
@@ -41,7 +42,17 @@ def violations(transcript: Transcript, side: Sender) -> Iterator[tuple[WireEvent
             )
         for violation in found:
             if event.sender == side and _PART.match(violation.path):
-                yield event, violation
+                broken.append((event, violation._replace(path=_place(violation))))
+    return broken
+
+
+def _place(violation: ClosedViolation) -> str:
+    """Return the path of what is wrong, also where the violation names that of its part."""
+    inner = _INNER.search(violation.what)
+    if inner is None:
+        return violation.path
+    field = f".{inner['field']}" if inner["field"] else ""
+    return f"{violation.path}{inner['path']}{field}"
 
 
 def _revision_asked_for(event: WireEvent, revision: str) -> str | None:
@@ -57,13 +68,7 @@ def judge_frames(transcript: Transcript, found: Found, side: Sender, *, unnamed:
     """Report the violations of one side: keys that the revision does not name, or all others."""
     if any(True for _ in transcript.messages(side)):
         found.saw()
-    places: dict[tuple[str, str], list[tuple[WireEvent, ClosedViolation]]] = {}
-    for event, violation in violations(transcript, side):
-        if violation.is_unnamed_key == unnamed and not found.is_told(event, violation.path):
-            anywhere = _INDEX.sub("[]", violation.path)
-            places.setdefault((anywhere, violation.what), []).append((event, violation))
-    expected = "no members but those of the revision" if unnamed else "a valid message"
-    for (_, what), here in places.items():
-        event, violation = here[0]
-        came = f"{what}, at {len(here)} such places" if len(here) > 1 else what
-        found.broken(expected, came, event, where=violation.path)
+    for event, violation in transcript.derived(violations, side):
+        if violation.is_unnamed_key == unnamed:
+            expected = "no members but those of the revision" if unnamed else "a valid message"
+            found.broken(expected, violation.what, event, where=violation.path)

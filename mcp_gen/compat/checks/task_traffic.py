@@ -134,7 +134,7 @@ def exchanges(transcript: Transcript, *names: str) -> list[TaskExchange]:
         names: Python names of methods; none for all.
     """
     found: list[TaskExchange] = []
-    for asked, request, event, answer in _answered(transcript, "client"):
+    for asked, request, event, answer in transcript.derived(_answered, "client"):
         name = python_name(str(request["method"])) or ""
         if event is not None and (not names or name in names):
             found.append(TaskExchange(name, asked, request, event, answer))
@@ -145,7 +145,7 @@ def questions(transcript: Transcript, *names: str) -> list[Question]:
     """Return the questions of the server, by the Python names of their methods."""
     return [
         Question(asked, request, event)
-        for asked, request, event, _ in _answered(transcript, "server")
+        for asked, request, event, _ in transcript.derived(_answered, "server")
         if python_name(str(request["method"])) in names
     ]
 

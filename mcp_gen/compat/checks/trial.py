@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from contextlib import AsyncExitStack
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
 from msgspec import Struct
 
@@ -20,6 +20,8 @@ if TYPE_CHECKING:
     from mcp_gen.compat.wire.wire import Wire
 
 __all__ = ["CalledTool", "Opens", "ServerTrial", "ToolCall", "TriedServer", "shown"]
+
+T = TypeVar("T")
 
 Opens: TypeAlias = "Callable[[str], Wire]"
 """Makes a wire to the server for a revision, with an empty transcript; does not open it."""
@@ -49,11 +51,13 @@ class CalledTool(Struct, frozen=True):
         call: The call.
         reply: Its last reply.
         questions: Methods of the questions that were asked during it, by their names on the wire.
+        rounds: Number of requests that it took.
     """
 
     call: ToolCall
     reply: ServerReply
     questions: frozenset[str]
+    rounds: int
 
 
 class TriedServer:
@@ -84,9 +88,11 @@ class TriedServer:
         self.waits = Waits(patience or Patience(timeout_s))
         self.called: list[CalledTool] = []
         """The calls of the first exercise, in order."""
+        self.shared: dict[Any, Any] = {}
+        """What a check has found out and others use, by the function that does it."""
         self.transcripts: list[Transcript] = []
-        self.listed: dict[str, list[Json]] = {}
-        """What the server has listed, by the name of the kind in the report."""
+        self.items: dict[str, list[Json]] = {}
+        """What it has listed, by the Python name of the method, such as `list_tools`."""
         self._opens = opens
         self._main: ReferenceClient | None = None
 
@@ -97,6 +103,7 @@ class TriedServer:
         capabilities: dict[str, Any] | None = None,
         answers: Answers | None = None,
         is_judged: bool = True,
+        listens: bool = True,
     ) -> ReferenceClient:
         """Return a client of a new connection, which is not opened yet.
 
@@ -106,15 +113,25 @@ class TriedServer:
             answers: Answers questions of the server; None: an `Answers`.
             is_judged: False: no rule is applied to the conversation, as it may end up at another
                 revision.
+            listens: False: the client opens no stream for what belongs to no request.
         """
         # What is asked at another revision is not judged as this one's.
         spoken = revision or self.profile.revision
         wire = self._opens(spoken)
         if is_judged and spoken == self.profile.revision:
             self.transcripts.append(wire.transcript)
-        return ReferenceClient(
-            wire, spoken, capabilities=capabilities, answers=answers, waits=self.waits
+        client = ReferenceClient(
+            wire,
+            spoken,
+            capabilities=capabilities,
+            answers=answers,
+            waits=self.waits,
+            listens=listens,
         )
+        if self._main is not None:
+            # Over HTTP a call repeats arguments that the tool's schema marks.
+            client.tools.update(self._main.tools)
+        return client
 
     @property
     def timeout_s(self) -> float:
@@ -194,6 +211,14 @@ class ServerTrial(Found):
         await client.open()
         return client
 
+    async def once(self, find_out: Callable[[ServerTrial], Awaitable[T]]) -> T:
+        """Return what a function finds out; it is called for the first of the checks that ask."""
+        shared = self._server.shared
+        if find_out not in shared:
+            shared[find_out] = await find_out(self)
+        found: T = shared[find_out]
+        return found
+
     def answered(self, reply: ServerReply) -> ServerReply:
         """Return a reply that has an answer.
 
@@ -218,6 +243,29 @@ class ServerTrial(Found):
         if found is None or found is False:
             raise NotTested(f"the server does not declare `{capability}`")
         return client
+
+    def items(self, name: str) -> list[Json]:
+        """Return what the server has listed; nothing if it has not declared the list.
+
+        Args:
+            name: The Python name of the method, such as `list_tools`.
+        """
+        return self._server.items.get(name, [])
+
+    def has_listed(self, name: str) -> bool:
+        """Return True if the server was asked for a list, because it has declared it."""
+        return name in self._server.items
+
+    def listed(self, name: str) -> list[Json]:
+        """Return what the server has listed: at least one item; see `items`.
+
+        Raises:
+            NotTested: it has listed nothing.
+        """
+        found = self.items(name)
+        if not found:
+            raise NotTested(f"the server has no {name.removeprefix('list_').replace('_', ' ')}")
+        return found
 
     async def end(self) -> None:
         """Close what the check has opened."""

@@ -6,18 +6,17 @@ import asyncio
 from collections.abc import Awaitable, Callable, Collection, Sequence
 from importlib.metadata import version
 from time import monotonic
-from typing import TYPE_CHECKING, Any
-
-import msgspec
+from typing import TYPE_CHECKING
 
 import mcp_wire
 from mcp_gen.compat.checks.check import Check
+from mcp_gen.compat.checks.exchanges import LISTS
 from mcp_gen.compat.checks.found import FaultPlace, Found, NotTested
 from mcp_gen.compat.checks.judging import applicable, failure_of, judge, outcome_of
 from mcp_gen.compat.checks.trial import ServerTrial, TriedServer
 from mcp_gen.compat.doctor.exercises import EXERCISES
 from mcp_gen.compat.doctor.openings import other_openings
-from mcp_gen.compat.json_values import is_object
+from mcp_gen.compat.json_values import is_object, member
 from mcp_gen.compat.patience import Patience
 from mcp_gen.compat.report.bounds import bounded
 from mcp_gen.compat.report.model import Offer, Opening, Outcome, Report
@@ -100,6 +99,7 @@ class _Examination:
         self.name = ""
         self.opening = Opening(asked=self._revision, answer="")
         self.listing: Offer | None = None
+        self._capabilities: tuple[str, ...] = ()
         self.outcomes: list[Outcome] = []
 
     async def run(self) -> _Examination:
@@ -107,7 +107,7 @@ class _Examination:
             if await self._open():
                 for exercise in EXERCISES:
                     await self._exercise(exercise)
-                self._list()
+                self.listing = self._offer()
                 for check in self._checks:
                     if check.probe is not None:
                         await self._probe(check)
@@ -149,25 +149,23 @@ class _Examination:
         agreed = client.agreed
         if agreed != self._revision:
             return await self._refuse(f"offered {agreed}", agreed)
-        info: Any = reply.result.get("serverInfo")
+        key = self._server.profile.server_info_key
+        info = member(reply.result, "_meta", key) if key else reply.result.get("serverInfo")
         if is_object(info):
             self.name = f"{info.get('name')} {info.get('version')}"
         self.opening = Opening(asked=self._revision, answer="agreed", agreed=agreed)
-        self.listing = Offer(
-            revision=self._revision, capabilities=tuple(sorted(client.server_capabilities))
-        )
+        self._capabilities = tuple(sorted(client.server_capabilities))
         return True
 
-    def _list(self) -> None:
-        """Write down the names of what the server has listed."""
-        assert self.listing is not None
-        names = {
-            kind: tuple(
-                str(one.get("uri") or one.get("uriTemplate") or one.get("name")) for one in items
+    def _offer(self) -> Offer:
+        """Return the names of all that the server has listed."""
+        listed = {
+            name.removeprefix("list_").replace("_", " "): tuple(
+                str(one.get(LISTS[name][1])) for one in found
             )
-            for kind, items in self._server.listed.items()
+            for name, found in self._server.items.items()
         }
-        self.listing = msgspec.structs.replace(self.listing, items=names)
+        return Offer(revision=self._revision, capabilities=self._capabilities, items=listed)
 
     async def _refuse(self, answer: str, agreed: str | None = None) -> bool:
         self.opening = Opening(asked=self._revision, answer=answer, agreed=agreed)

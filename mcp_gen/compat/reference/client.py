@@ -169,12 +169,9 @@ class ReferenceClient:
             TransportError: the connection cannot be opened.
         """
         await self.wire.open()
-        handshake = self.profile.handshake
-        if handshake is None:
-            assert self.profile.discover is not None
-            self.opening = await self.ask(self.profile.discover)
+        self.opening = await self.ask_frame(self.opening_frame())
+        if self.profile.handshake is None:
             return self.opening
-        self.opening = await self.ask(handshake, self.handshake_params())
         if self.opening.result is not None and self.profile.initialized is not None:
             await self.tell(self.profile.initialized)
             if self._listens:
@@ -189,6 +186,14 @@ class ReferenceClient:
     @timeout_s.setter
     def timeout_s(self, value: float) -> None:
         self._timeout_s = value
+
+    def opening_frame(self) -> Json:
+        """Return the request of the handshake, or of discovery where there is none."""
+        handshake, discover = self.profile.handshake, self.profile.discover
+        if handshake is not None:
+            return self.request_frame(handshake.name, self.handshake_params())
+        assert discover is not None
+        return self.request_frame(discover.name)
 
     async def listen(self) -> None:
         """Open the stream for what belongs to no request, where the revision has it over HTTP."""
@@ -347,6 +352,12 @@ class ReferenceClient:
             return event.kind == "closed" or answer_in(event, id) is not None
 
         wait_s = self.timeout_s if within_s is None else within_s
+        patience = self.waits.patience if self.waits else None
+        is_first = self.transcript.transport == "stdio" and not any(
+            one.sender == "server" for one in self.transcript.events
+        )
+        if is_first and patience is not None and within_s is None:
+            wait_s = max(wait_s, patience.start_s)
         event = await self.transcript.first(ends, wait_s, start=asked.number)
         while event is not None and event.kind == "ended":
             number = await resumed(self, event)
@@ -357,10 +368,12 @@ class ReferenceClient:
         if event is None:
             if self.waits is not None and within_s is None:
                 self.waits.in_vain()
+                if is_first:
+                    self.waits.patience.start_in_vain()
             return ServerReply(asked=asked, waited_s=wait_s)
         waited_s = event.at_s - asked.at_s
-        if self.waits is not None:
-            self.waits.patience.heard(waited_s)
+        if patience is not None:
+            patience.heard(waited_s, is_first=is_first)
         if event.kind != "message":
             return ServerReply(asked=asked, closing=event, waited_s=waited_s)
         frame = answer_in(event, id)
@@ -405,13 +418,17 @@ class ReferenceClient:
             message: A JSON value, or bytes.
             headers: HTTP headers; None: those that belong to the message.
         """
-        data = message if isinstance(message, bytes) else msgspec.json.encode(message)
+        data = self.encoded(message)
         start = len(self.transcript.events)
         await self.wire.send(data, self.headers(message) if headers is None else headers)
         for event in self.transcript.events[start:]:
             if event.sender == "client" and event.kind == "message" and event.data == data:
                 return event
         raise AssertionError("a wire writes down what it sends")
+
+    def encoded(self, message: Json | list[Any] | bytes) -> bytes:
+        """Return the bytes of a message."""
+        return message if isinstance(message, bytes) else msgspec.json.encode(message)
 
     async def list_all(self, name: str) -> list[Json]:
         """Return the items of all pages of a list; none if it cannot be listed.
@@ -431,17 +448,25 @@ class ReferenceClient:
             params = {"cursor": cursor}
         return items
 
-    async def settle(self) -> None:
+    async def settle(self) -> ServerReply:
         """Wait until what the server had to send because of earlier messages has come.
 
         A later request is asked and answered, and a moment passes.
+
+        Returns:
+            The reply to the later request.
         """
-        harmless = self.profile.ping or self.profile.discover
-        assert harmless is not None
-        await self.ask(harmless)
+        reply = await self.ask_frame(self.harmless_frame())
         await asyncio.sleep(SETTLE_S)
+        return reply
 
     # --- frames ---
+
+    def harmless_frame(self) -> Json:
+        """Return a request that every server answers, and that changes nothing."""
+        harmless = self.profile.ping or self.profile.discover
+        assert harmless is not None
+        return self.request_frame(harmless.name)
 
     def wire_name(self, method: str | Method[Any, Any]) -> str:
         """Return the name of a method on the wire.

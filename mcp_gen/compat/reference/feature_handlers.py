@@ -5,8 +5,6 @@ from __future__ import annotations
 import asyncio
 from typing import TYPE_CHECKING, Any
 
-import msgspec
-
 from mcp_gen.compat.json_values import Json, is_array, member, objects
 from mcp_gen.compat.reference.call import Failure, ReferenceCall, Unanswered
 from mcp_gen.compat.reference.features import CONTENT, PNG, PROMPTS, RESOURCES, TEMPLATES, TOOLS
@@ -31,7 +29,7 @@ class FeatureHandlers:
 
     profile: Profile
     subscribed: set[str]
-    listening: dict[str, ReferenceCall]
+    listening: list[ReferenceCall]
 
     def tell(self, name: str, params: Json | None = None) -> None:
         """Send a notification that belongs to no request."""
@@ -178,7 +176,7 @@ class FeatureHandlers:
         """
         params = params or {}
         if self.profile.listen is not None:
-            for call in list(self.listening.values()):
+            for call in list(self.listening):
                 if self.wants(call, name, params):
                     self.tell_listener(call, name, params)
         elif name in FILTERS or params.get("uri") in self.subscribed:
@@ -195,13 +193,12 @@ class FeatureHandlers:
 
     async def subscriptions_listen(self, call: ReferenceCall) -> Json:
         """Tell the client of changes until it cancels the request."""
-        key = msgspec.json.encode(call.id).decode()
         self.acknowledge(call)
-        self.listening[key] = call
+        self.listening.append(call)
         try:
             await self.listen(call)
         finally:
-            self.listening.pop(key, None)
+            self.listening.remove(call)
         return {"_meta": {self.profile.subscription_id_key: call.id}}
 
     def acknowledge(self, call: ReferenceCall) -> None:

@@ -7,15 +7,12 @@ from typing import TYPE_CHECKING
 import mcp_wire
 from mcp_gen.compat.json_values import Json, is_object
 from mcp_gen.compat.reference.call import Failure
-from mcp_gen.compat.reference.features import text_result
-from mcp_gen.compat.reference.shaping import log_levels
 from mcp_wire import profile as profile_of
 
 if TYPE_CHECKING:
     from mcp_gen.compat.reference.call import ReferenceCall
-    from mcp_wire.profile import Profile
 
-__all__ = ["StatingServer"]
+__all__ = ["StatingServer", "text_content"]
 
 NAME = "mcp-gen reference server"
 HANDSHAKES = frozenset(
@@ -26,11 +23,17 @@ HANDSHAKES = frozenset(
 
 
 class StatingServer:
-    """The part of the reference server that states who speaks, and which revision."""
+    """The part of the reference server that states who speaks, and which revision.
 
-    if TYPE_CHECKING:
-        profile: Profile
-        client_capabilities: Json
+    Args:
+        revision: The revision.
+    """
+
+    def __init__(self, revision: str) -> None:
+        super().__init__()
+        self.profile = profile_of(revision)
+        self.client_capabilities: Json = {}
+        """What the client declared in the handshake, or in the request that is being answered."""
 
     def info(self) -> Json:
         """Return name and version of the server."""
@@ -53,14 +56,6 @@ class StatingServer:
                 {"supported": [profile.revision], "requested": version},
             )
         self.client_capabilities = capabilities
-        self.check_level(call)
-
-    def check_level(self, call: ReferenceCall) -> None:
-        """Refuse a request that names an unknown level of log messages."""
-        key = self.profile.log_level_key
-        level = call.meta.get(key) if key else None
-        if level is not None and level not in log_levels(self.profile):
-            raise Failure(self.profile.errors.invalid_params, "Unknown log level")
 
     def advice(self, call: ReferenceCall) -> Json | None:
         """Return the data of the error for an unknown method.
@@ -79,7 +74,7 @@ class StatingServer:
         code = self.profile.errors.missing_required_client_capability
         if code is not None:
             raise Failure(code, text, {"requiredCapabilities": {capability: {}}})
-        return {**text_result(text), "isError": True}
+        return {**text_content(text), "isError": True}
 
     def signed(self, result: Json) -> Json:
         """Return a result that says which server made it, where results do."""
@@ -87,3 +82,8 @@ class StatingServer:
             return result
         meta = {**result.get("_meta", {}), self.profile.server_info_key: self.info()}
         return {**result, "_meta": meta}
+
+
+def text_content(text: str) -> Json:
+    """Return the result of a tool that is a text."""
+    return {"content": [{"type": "text", "text": text}]}

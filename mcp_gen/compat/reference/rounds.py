@@ -18,7 +18,7 @@ from mcp_gen.compat.reference.features import text_result
 from mcp_gen.compat.reference.metadata import StatingServer
 
 if TYPE_CHECKING:
-    from mcp_wire.profile import Profile
+    pass
 
 __all__ = ["ServerRounds", "asks_again", "next_round"]
 
@@ -67,27 +67,19 @@ class ServerRounds(StatingServer):
     """Questions of a server, and its state that clients carry, with a signature.
 
     Args:
-        profile: The revision.
+        revision: The revision.
     """
 
-    def __init__(self, profile: Profile) -> None:
-        super().__init__()
-        self.profile = profile
-        self.client_capabilities: Json = {}
-        """What the client declared in the handshake, or in the request that is being answered."""
+    def __init__(self, revision: str) -> None:
+        super().__init__(revision)
         self._key = secrets.token_bytes(32)
 
     def input_required(self, call: ReferenceCall, needed: NeedsInput) -> Json:
         """Return the result that asks questions."""
-        return self.signed(
-            {
-                "resultType": "input_required",
-                "inputRequests": needed.requests,
-                "requestState": self.state(call),
-            }
-        )
+        asked = {"inputRequests": needed.requests, "requestState": self.request_state(call)}
+        return self.signed({"resultType": "input_required", **asked})
 
-    def state(self, call: ReferenceCall) -> str:
+    def request_state(self, call: ReferenceCall) -> str:
         """Return the state that the client sends back with its answers."""
         return self.sealed({"about": call.digest, "until": time.time() + STATE_TTL_S})
 

@@ -19,11 +19,10 @@ from mcp_gen.compat.method_names import method_of, methods_of, python_name
 from mcp_gen.compat.reference.call import Failure, NeedsInput, Outlet, ReferenceCall, Unanswered
 from mcp_gen.compat.reference.feature_handlers import FeatureHandlers
 from mcp_gen.compat.reference.features import CONTENT
-from mcp_gen.compat.reference.features import text_result as _text
+from mcp_gen.compat.reference.metadata import text_content as _text
 from mcp_gen.compat.reference.rounds import ServerRounds
 from mcp_gen.compat.reference.shaping import log_levels, shaped, wire_type
 from mcp_gen.compat.reference.tasks import TasksOfServer
-from mcp_wire import profile as profile_of
 
 if TYPE_CHECKING:
     from mcp_wire.method import Method
@@ -41,16 +40,17 @@ class ReferenceServer(FeatureHandlers, ServerRounds, TasksOfServer):
     """
 
     def __init__(self, revision: str) -> None:
-        super().__init__(profile_of(revision))
+        super().__init__(revision)
         self.violations: list[ClosedViolation] = []
         """Everything that the client sent and the revision does not have."""
         self.log_level: str | None = None
         self.subscribed: set[str] = set()
-        self.listening: dict[str, ReferenceCall] = {}
-        """Listening requests that are open, by id as JSON."""
+        self.listening: list[ReferenceCall] = []
+        """Listening requests that are open."""
         self.calls: dict[str, asyncio.Task[None]] = {}
         """Requests that are being answered, by id as JSON."""
         self._checker = FrameChecker(self.profile, known_extensions())
+        self._running: set[asyncio.Task[None]] = set()
         self._last_id = 0
         self._asked: dict[str, asyncio.Future[Json]] = {}
         self._is_open = self.profile.handshake is None
@@ -117,8 +117,15 @@ class ReferenceServer(FeatureHandlers, ServerRounds, TasksOfServer):
         else:
             call = ReferenceCall(self, frame, outlet)
             task = asyncio.get_running_loop().create_task(self.run(call))
+            # Over HTTP without sessions two clients may use one id.
             self.calls[_key(call.id)] = task
-            task.add_done_callback(lambda done: self.calls.pop(_key(call.id), None))
+            self._running.add(task)
+            task.add_done_callback(lambda done: self._ended(call, done))
+
+    def _ended(self, call: ReferenceCall, task: asyncio.Task[None]) -> None:
+        self._running.discard(task)
+        if self.calls.get(_key(call.id)) is task:
+            del self.calls[_key(call.id)]
 
     def receive_notification(self, frame: Json) -> None:
         """Take a notification of the client; one that is unknown is ignored."""
@@ -147,7 +154,7 @@ class ReferenceServer(FeatureHandlers, ServerRounds, TasksOfServer):
 
     async def aclose(self) -> None:
         """Stop everything: the client is gone."""
-        running = list(self.calls.values())
+        running = list(self._running)
         for task in running:
             task.cancel()
         for waiting in self._asked.values():
@@ -197,6 +204,18 @@ class ReferenceServer(FeatureHandlers, ServerRounds, TasksOfServer):
         return (
             result if result.get("resultType") == "input_required" else self.exact(method, result)
         )
+
+    def check_metadata(self, call: ReferenceCall) -> None:
+        """Refuse a request that does not say what each must, where there is no handshake."""
+        super().check_metadata(call)
+        self.check_level(call)
+
+    def check_level(self, call: ReferenceCall) -> None:
+        """Refuse a request that names an unknown level of log messages."""
+        key = self.profile.log_level_key
+        level = call.meta.get(key) if key else None
+        if level is not None and level not in log_levels(self.profile):
+            raise Failure(self.profile.errors.invalid_params, "Unknown log level")
 
     def exact(self, method: Method[Any, Any], result: Json) -> Json:
         """Return a result in the form that the revision gives it."""

@@ -14,7 +14,7 @@ from mcp_wire.lenient_decoding import without_extra
 if TYPE_CHECKING:
     from mcp_wire.profile import Profile
 
-__all__ = ["log_levels", "shaped", "wire_type"]
+__all__ = ["log_levels", "part_names", "required_members", "shaped", "wire_type"]
 
 
 def wire_type(profile: Profile, name: str) -> Any:
@@ -26,6 +26,16 @@ def log_levels(profile: Profile) -> tuple[str, ...]:
     """Return the levels of log messages, the least severe first."""
     levels: tuple[str, ...] = wire_type(profile, "LoggingLevel").__args__
     return levels
+
+
+def part_names(profile: Profile, name: str) -> frozenset[str]:
+    """Return the names of the members that a wire type has at a revision."""
+    return frozenset(wire_type(profile, name).__struct_encode_fields__)
+
+
+def required_members(kind: Any) -> tuple[str, ...]:
+    """Return the names on the wire of the members that a wire type requires."""
+    return tuple(one.encode_name for one in msgspec.structs.fields(kind) if one.required)
 
 
 def shaped(kind: Any, value: Any) -> Any:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import secrets
 from collections.abc import Iterator
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
 from mcp_gen.compat.json_values import Json, is_array, is_object, member
@@ -23,6 +23,8 @@ if TYPE_CHECKING:
 
 __all__ = ["ENDED", "ReferenceTask", "TaskCall", "TasksOfServer"]
 
+OWN_CODE = 4001
+"""Code of an error that is the server's own: outside of what JSON-RPC reserves."""
 TTL_MS = 60_000
 MAX_TTL_MS = 3_600_000
 POLL_INTERVAL_MS = 10
@@ -65,7 +67,7 @@ class ReferenceTask:
     @property
     def is_expired(self) -> bool:
         """True if the task need not be kept any longer."""
-        return datetime.now(UTC) > self.created_at + timedelta(milliseconds=self.ttl_ms)
+        return (datetime.now(UTC) - self.created_at).total_seconds() * 1000 > self.ttl_ms
 
 
 class TaskCall(ReferenceCall):
@@ -106,7 +108,7 @@ class TasksOfServer:
 
     if TYPE_CHECKING:
         profile: Profile
-        listening: dict[str, ReferenceCall]
+        listening: list[ReferenceCall]
 
         def exact(self, method: Method[Any, Any], result: Json) -> Json: ...
         def tools(self) -> list[Json]: ...
@@ -200,7 +202,7 @@ class TasksOfServer:
 
     def created(self, task: ReferenceTask) -> Json:
         """Return the result that tells of a new task."""
-        state = self.task_state(task)
+        state = self.state(task)
         if self.profile.tasks == "core":
             return {"task": shaped(wire_type(self.profile, "Task"), state)}
         return {**state, "resultType": "task"}
@@ -257,10 +259,10 @@ class TasksOfServer:
     def tell_state(self, task: ReferenceTask) -> None:
         """Tell the client of the state of a task: any, or those that listen."""
         if self.profile.tasks == "core":
-            self.tell("task_status", self.task_state(task))
-        for call in list(self.listening.values()):
+            self.tell("task_status", self.state(task))
+        for call in list(self.listening):
             if task.id in self.news_wanted(call):
-                self.tell_listener(call, "task_status", self.task_state(task))
+                self.tell_listener(call, "task_status", self.state(task))
 
     def news_wanted(self, call: ReferenceCall) -> list[str]:
         """Return the tasks that a listening request asks for news of."""
@@ -318,7 +320,7 @@ class TasksOfServer:
 
     # --- the state ---
 
-    def task_state(self, task: ReferenceTask) -> Json:
+    def state(self, task: ReferenceTask) -> Json:
         """Return the state of a task, with the members of all revisions."""
         state: Json = {
             "taskId": task.id,
@@ -359,7 +361,7 @@ class TasksOfServer:
     async def get_task(self, call: ReferenceCall) -> Json:
         """Return the state of a task."""
         task = self.find_task(call)
-        state = self.task_state(task)
+        state = self.state(task)
         task.news.set()
         return state
 
@@ -385,7 +387,7 @@ class TasksOfServer:
 
     async def list_tasks(self, call: ReferenceCall) -> Json:
         """Return a page of the tasks."""
-        tasks = [self.task_state(task) for task in self.tasks.values() if not task.is_expired]
+        tasks = [self.state(task) for task in self.tasks.values() if not task.is_expired]
         return self.task_page(call, tasks)
 
     def task_page(self, call: ReferenceCall, tasks: list[Json]) -> Json:
@@ -411,7 +413,7 @@ class TasksOfServer:
         if self.profile.tasks == "core" and task.status in ENDED:
             raise Failure(self.profile.errors.invalid_params, "The task has ended")
         self.stop_task(task)
-        return self.task_state(task) if self.profile.tasks == "core" else {}
+        return self.state(task) if self.profile.tasks == "core" else {}
 
     def stop_task(self, task: ReferenceTask) -> None:
         """Stop the work of a task."""
@@ -443,7 +445,7 @@ class TasksOfServer:
         """Fail after a step: with an error of the tool, or with one of the protocol."""
         await call.step()
         if arguments["how"] == "protocol":
-            raise Failure(self.profile.errors.internal_error, "it failed inside")
+            raise Failure(OWN_CODE, "it failed inside")
         return {"content": [{"type": "text", "text": "it failed"}], "isError": True}
 
     async def run_slow_asking(self, call: ReferenceCall, arguments: Json) -> Json:

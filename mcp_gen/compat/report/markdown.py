@@ -17,6 +17,9 @@ MAX_CHARS = 60_000
 MAX_FRAME_CHARS = 2_000
 """Maximum number of characters of a frame."""
 
+MAX_FINDINGS = 5
+"""Maximum number of findings of one requirement."""
+
 _TICKS = re.compile(r"`+")
 
 
@@ -25,17 +28,16 @@ def markdown_report(report: Report) -> str:
 
     Texts of the peer stand in code: they are no markup, mention nobody and link to nothing.
     """
-    lines = [*_head(report), *_table(report)]
-    left = MAX_CHARS - sum(len(line) + 1 for line in lines)
+    text = "\n".join([*_head(report), *_table(report)])
     rows = failed_rows(report)
     for number, row in enumerate(rows):
-        section = "\n".join(_section(row))
-        if len(section) + 1 > left:
-            lines += ["", f"{len(rows) - number} more requirements with findings are left out."]
+        section = _section(row, MAX_CHARS - len(text))
+        if not section:
+            left_out = len(rows) - number
+            text += f"\n\nLeft out: {left_out} more requirements with findings."
             break
-        lines.append(section)
-        left -= len(section) + 1
-    return "\n".join(lines) + "\n"
+        text += section
+    return f"{text}\n"
 
 
 def _head(report: Report) -> Iterator[str]:
@@ -68,15 +70,28 @@ def _cell(rows: list[CheckRow], revision: str) -> str:
     return f"{verdicts.count('passed')} / {shown} / {verdicts.count('not tested')}"
 
 
-def _section(row: CheckRow) -> Iterator[str]:
-    failed = [one for one in row.outcomes if one.findings]
-    yield ""
-    yield f"### {row.level.upper()}: `{row.requirement}`"
-    yield ""
-    yield f"{row.says} ([specification]({failed[-1].link}))"
-    for one in row.findings:
-        yield ""
-        yield from _finding(one)
+def _section(row: CheckRow, room: int) -> str:
+    """Return the findings of a requirement, as many as there is room for; empty without room.
+
+    Args:
+        row: The outcomes of the requirement.
+        room: Number of characters.
+    """
+    link = next(one.link for one in reversed(row.outcomes) if one.findings)
+    text = (
+        f"\n\n### {row.level.upper()}: `{row.requirement}`\n\n{row.says} ([specification]({link}))"
+    )
+    shown = 0
+    for finding in row.findings[:MAX_FINDINGS]:
+        more = "\n\n" + "\n".join(_finding(finding))
+        if len(text) + len(more) > room:
+            break
+        text += more
+        shown += 1
+    left_out = len(row.findings) - shown
+    if left_out:
+        text += f"\n\nLeft out: {left_out} more findings."
+    return text if shown else ""
 
 
 def _finding(same: SameFinding) -> Iterator[str]:

@@ -8,9 +8,11 @@ from typing import TYPE_CHECKING, Literal, TypeAlias
 
 from msgspec import Struct
 
+from mcp_gen.compat.frame_check import Sender
+from mcp_gen.compat.transcript import Kind
+
 if TYPE_CHECKING:
-    from mcp_gen.compat.frame_check import Sender
-    from mcp_gen.compat.transcript import Kind, WireEvent
+    from mcp_gen.compat.transcript import WireEvent
 
 __all__ = [
     "Evidence",
@@ -59,12 +61,14 @@ class Finding(Struct, frozen=True, kw_only=True):
         came: What came instead.
         where: JSON path in the message, or another place; empty if there is none to name.
         evidence: The events, in order.
+        times: Number of places where the same was found; the others differ in an index alone.
     """
 
     expected: str
     came: str
     where: str = ""
     evidence: tuple[Evidence, ...] = ()
+    times: int = 1
 
 
 class Outcome(Struct, frozen=True, kw_only=True):

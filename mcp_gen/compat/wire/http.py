@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from mcp_gen.compat.transcript import Transcript, WireEvent
     from mcp_gen.transports.http_client.pool import Response
 
-__all__ = ["HttpWire", "SsePairWire"]
+__all__ = ["HttpWire", "SsePairWire", "endpoint_said", "is_endpoint"]
 
 MAX_BODY_BYTES = 8 * 1024 * 1024
 """Maximum size of a body, or of one event of a stream, in bytes."""
@@ -119,13 +119,17 @@ class HttpWire:
         self._last += 1
         number = self._last
         url = self.url if path is None else urljoin(self.url, path)
-        sent = {**self._defaults(method, body), **_lower(headers or {})}
+        given = headers or {}
+        sent = {**self._defaults(method, body), **_lower(given)}
         sent = {name: value for name, value in sent.items() if value}
+        # Names are sent as they are spelled: servers are to take them in any case.
+        spelled = {name.lower(): name for name in given}
+        lines = {spelled.get(name, name): value for name, value in sent.items()}
         about = f"{method} {urlsplit(url).path or '/'}"
         self.transcript.add("client", "request", exchange=number, headers=sent, about=about)
         if body is not None:
             self.transcript.add("client", "message", body, exchange=number)
-        running = self._run(number, method, url, sent, body)
+        running = self._run(number, method, url, lines, body)
         task = asyncio.get_running_loop().create_task(running)
         self._exchanges[number] = task
         task.add_done_callback(lambda done: self._end(number, done))
@@ -295,7 +299,7 @@ class SsePairWire(HttpWire):
         found = await self.transcript.first(opens, ENDPOINT_TIMEOUT_S)
         if found is None or not is_endpoint(found):
             raise TransportError(self._missing(found))
-        target = urljoin(self.url, found.data.decode("utf-8", "replace").strip())
+        target = urljoin(self.url, endpoint_said(found))
         if origin_of(target) != origin_of(self.url):
             raise TransportError("the address for messages is at another origin")
         self._messages_at = target
@@ -321,6 +325,11 @@ class SsePairWire(HttpWire):
 def is_endpoint(event: WireEvent) -> bool:
     """Return True if an event of a stream says where messages go."""
     return event.kind == "sse" and fields_of(event.about).get("event") == "endpoint"
+
+
+def endpoint_said(event: WireEvent) -> str:
+    """Return the URI of an event that says where messages go, also if it is quoted."""
+    return event.data.decode("utf-8", "replace").strip().strip('"')
 
 
 def _is_json_rpc(data: bytes) -> bool:

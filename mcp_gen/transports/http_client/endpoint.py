@@ -204,6 +204,10 @@ class HttpEndpoint:
         if f"://{urlsplit(self.url).netloc}" not in text and not text.startswith(self.shown):
             error.args = (f"{self.shown}: {text}", *error.args[1:])
 
+    def intercept(self, wrap: Callable[[Requests], Requests]) -> None:
+        """Put something around what sends the requests; before the first one."""
+        self._requests = wrap(self._requests)
+
     async def aclose(self) -> None:
         """Close all connections."""
         await self._requests.aclose()

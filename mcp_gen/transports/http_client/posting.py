@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Hashable
 
     from mcp_gen.core.transport.protocols import Lines, PostedRequest, Receiver
+    from mcp_gen.transports.http_client.pool import Requests
 
 __all__ = ["PostingTransport"]
 
@@ -69,6 +70,14 @@ class PostingTransport(ABC):
     def principal(self) -> Hashable:
         """Digest of the user's headers, to tell users apart; see `HttpEndpoint.principal`."""
         return self._endpoint.principal
+
+    def intercept(self, wrap: Callable[[Requests], Requests]) -> None:
+        """Put something around what sends the HTTP requests, before `start`.
+
+        Args:
+            wrap: Takes what sends the requests, and returns what sends them instead.
+        """
+        self._endpoint.intercept(wrap)
 
     def post(self, message: bytes, headers: Lines, asked: PostedRequest) -> Callable[[], Any]:
         """Send a request and return the function that cancels it; see `Posts.post`."""

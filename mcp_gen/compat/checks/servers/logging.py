@@ -31,7 +31,7 @@ def log_messages(dialogue: Dialogue) -> Iterator[WireFrame]:
 
 @rule("logging:declared", unseen=NO_LOG)
 def a_server_that_logs_declares_it(transcript: Transcript, found: Found) -> None:
-    dialogue = Dialogue(transcript)
+    dialogue = transcript.derived(Dialogue)
     declared, opened = dialogue.server_capabilities(), dialogue.opened()
     if declared is None or opened is None or opened.answer is None:
         return
@@ -60,22 +60,27 @@ def asked_before(
     ]
 
 
+def listens(dialogue: Dialogue, exchange: AskedRequest) -> bool:
+    """Return True for a request that stays open to hear of changes."""
+    listen = dialogue.profile.listen
+    return listen is not None and exchange.asked.members["method"] == listen.name
+
+
 def may_log(dialogue: Dialogue, exchange: AskedRequest) -> bool:
     """Return True if log messages may belong to a request: it names a level."""
-    listen = dialogue.profile.listen
-    listens = listen is not None and exchange.asked.members["method"] == listen.name
-    return not listens and dialogue.profile.log_level_key in exchange.meta
+    return not listens(dialogue, exchange) and dialogue.profile.log_level_key in exchange.meta
 
 
 @rule("logging:level:opted-in", unseen="no request came to its end without a level")
 def a_request_that_names_no_level_gets_no_log(transcript: Transcript, found: Found) -> None:
-    dialogue = Dialogue(transcript)
+    dialogue = transcript.derived(Dialogue)
     key = dialogue.profile.log_level_key
     if any(key not in one.meta and one.answer for one in dialogue.by_client):
         found.saw()
     for frame in log_messages(dialogue):
         # Those of an earlier request are the matter of the next rule.
         told, open_then = asked_before(dialogue, frame)
+        open_then = [one for one in open_then if not listens(dialogue, one)]
         if any(key in one.meta for one in open_then or told):
             continue
         found.broken(
@@ -89,11 +94,12 @@ def a_request_that_names_no_level_gets_no_log(transcript: Transcript, found: Fou
 
 @rule("logging:level:own-request", unseen=NO_LOG)
 def log_messages_come_before_the_answer(transcript: Transcript, found: Found) -> None:
-    dialogue = Dialogue(transcript)
+    dialogue = transcript.derived(Dialogue)
     key, listening = dialogue.profile.log_level_key, dialogue.profile.subscription_id_key
     for frame in log_messages(dialogue):
         found.saw()
         told, open_then = asked_before(dialogue, frame)
+        open_then = [one for one in open_then if not listens(dialogue, one)]
         if not any(key in one.meta for one in open_then or told):
             continue
         if listening and member(frame.members, "params", "_meta", listening) is not None:

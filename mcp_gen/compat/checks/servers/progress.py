@@ -52,7 +52,7 @@ def by_token(dialogue: Dialogue) -> dict[Token, list[AskedRequest]]:
 
 @rule("progress:token:kind", unseen=NO_TOKEN)
 def a_token_is_a_string_or_an_integer(transcript: Transcript, found: Found) -> None:
-    dialogue = Dialogue(transcript)
+    dialogue = transcript.derived(Dialogue)
     key = dialogue.profile.progress_token_key
     for one in dialogue.by_server:
         if key not in one.meta:
@@ -70,7 +70,7 @@ def a_token_is_a_string_or_an_integer(transcript: Transcript, found: Found) -> N
 
 @rule("progress:token:unique", unseen=NO_TOKEN)
 def open_questions_have_different_tokens(transcript: Transcript, found: Found) -> None:
-    dialogue = Dialogue(transcript)
+    dialogue = transcript.derived(Dialogue)
     last: dict[Token, AskedRequest] = {}
     for one in dialogue.by_server:
         token = token_of(dialogue, one)
@@ -91,7 +91,7 @@ def open_questions_have_different_tokens(transcript: Transcript, found: Found) -
 
 @rule("progress:increases", unseen=NO_PROGRESS)
 def progress_increases(transcript: Transcript, found: Found) -> None:
-    dialogue = Dialogue(transcript)
+    dialogue = transcript.derived(Dialogue)
     given = by_token(dialogue)
     last: dict[Token, tuple[WireFrame, float, int]] = {}
     for frame, token in reports(dialogue):
@@ -115,7 +115,7 @@ def progress_increases(transcript: Transcript, found: Found) -> None:
 
 @rule("progress:active-only", unseen=NO_PROGRESS)
 def progress_has_a_token_of_the_client(transcript: Transcript, found: Found) -> None:
-    dialogue = Dialogue(transcript)
+    dialogue = transcript.derived(Dialogue)
     given = by_token(dialogue)
     for frame, token in reports(dialogue):
         found.saw()
@@ -131,7 +131,7 @@ def progress_has_a_token_of_the_client(transcript: Transcript, found: Found) -> 
 
 @rule("progress:stops", unseen=NO_PROGRESS)
 def no_progress_comes_after_the_answer(transcript: Transcript, found: Found) -> None:
-    dialogue = Dialogue(transcript)
+    dialogue = transcript.derived(Dialogue)
     given = by_token(dialogue)
     for frame, token in reports(dialogue):
         found.saw()
@@ -184,5 +184,5 @@ async def counted(client: ReferenceClient, call: ToolCall, tokens: list[str]) ->
     await asyncio.gather(
         *(client.ask("call_tool", call.params, meta={key: token}) for token in tokens)
     )
-    told = [token[1] for _, token in reports(Dialogue(client.transcript))]
+    told = [token[1] for _, token in reports(client.transcript.derived(Dialogue))]
     return [told.count(token) for token in tokens]

@@ -9,7 +9,7 @@ from contextlib import aclosing, asynccontextmanager
 from typing import TYPE_CHECKING, Any
 
 from mcp_gen.compat.reference.http.exchanges import EndpointRequest, EndpointResponse, read_request
-from mcp_gen.compat.reference.http.listening import listening
+from mcp_gen.compat.reference.http.listening import HOST, listening
 
 if TYPE_CHECKING:
     from mcp_gen.compat.reference.http.sessions import ReferenceSession
@@ -27,6 +27,9 @@ class EndpointApp(ABC):
         path: Path of the endpoint.
         unknown: Takes requests of clients that are not known.
     """
+
+    host = HOST
+    """The address that it listens on."""
 
     def __init__(self, path: str, unknown: Transcript) -> None:
         self.path = path
@@ -55,7 +58,7 @@ class EndpointApp(ABC):
         Args:
             port: The port; 0 for a free one.
         """
-        async with listening(self, port) as origin:
+        async with listening(self, self.host, port) as origin:
             try:
                 yield f"{origin}{self.path}"
             finally:
@@ -101,7 +104,8 @@ class EndpointApp(ABC):
     async def _watch(self, request: EndpointRequest, receive: Receive) -> None:
         while (await receive())["type"] != "http.disconnect":
             pass
-        request.gone.set()
+        request.gone = True
+        request.on_gone()
         self.disconnected(request)
 
     async def _send(
@@ -132,14 +136,14 @@ class EndpointApp(ABC):
         pumping = asyncio.create_task(
             self._pump(stream, response.start, exchange, transcript, send)
         )
-        leaving = asyncio.create_task(request.gone.wait())
+        request.on_gone = pumping.cancel
+        if request.gone:
+            pumping.cancel()
         try:
-            await asyncio.wait({pumping, leaving}, return_when=asyncio.FIRST_COMPLETED)
+            await asyncio.wait({pumping})
         finally:
-            for task in (pumping, leaving):
-                task.cancel()
-            await asyncio.gather(pumping, leaving, return_exceptions=True)
-        transcript.add("client" if request.gone.is_set() else "server", "ended", exchange=exchange)
+            pumping.cancel()
+        transcript.add("client" if request.gone else "server", "ended", exchange=exchange)
 
     async def _pump(
         self, stream: EventStream, start: int, exchange: int, transcript: Transcript, send: Send

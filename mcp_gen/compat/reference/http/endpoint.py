@@ -152,10 +152,14 @@ class ReferenceEndpoint(EndpointApp):
 
     def new_client(self, id: str) -> ReferenceSession:
         """Begin a session."""
-        client = ReferenceSession(id, self._make_server())
+        client = ReferenceSession(id, self.new_server())
         client.server.connected(lambda frame: self.send_unasked(client, frame))
         self.clients.append(client)
         return client
+
+    def new_server(self) -> ReferenceServer:
+        """Make the server of a new client."""
+        return self._make_server()
 
     def session_id(self) -> str:
         """Return the id of a new session."""
@@ -421,10 +425,8 @@ class ReferenceEndpoint(EndpointApp):
         """Return the error for a header that does not say what the message says."""
         code = self.profile.errors.header_mismatch
         assert code is not None
-        # A client of an earlier revision sends none, and can show this to its user.
-        is_version = header == self.profile.version_header
-        data = {"supported": [self.profile.revision]} if is_version else None
-        return Failure(code, f"Header mismatch: {header}", data)
+        # A client of an earlier revision can do nothing but show the data to its user.
+        return Failure(code, f"Header mismatch: {header}", {"supported": [self.profile.revision]})
 
     def refused(self, status: int, failure: Failure, id: Any = None) -> EndpointResponse:
         """Return the response with an error."""

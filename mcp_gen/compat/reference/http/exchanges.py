@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import asyncio
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 from urllib.parse import parse_qs
 
@@ -23,6 +22,10 @@ MAX_BODY_BYTES = 8 * 1024 * 1024
 """Maximum size of the body of a request, in bytes; the rest is left out."""
 
 
+def _nothing() -> None:
+    """Do nothing: nobody waits for the end of the client."""
+
+
 class EndpointRequest(Struct, kw_only=True):
     """One request of a client.
 
@@ -35,7 +38,8 @@ class EndpointRequest(Struct, kw_only=True):
         body: The body.
         message: The JSON value of the body; UNSET if it is not JSON.
         session: The client that sent it, as far as that is known.
-        gone: Set when the client has disconnected.
+        gone: True once the client has disconnected.
+        on_gone: Called when it disconnects.
     """
 
     exchange: int
@@ -46,7 +50,8 @@ class EndpointRequest(Struct, kw_only=True):
     body: bytes
     message: Any = UNSET
     session: ReferenceSession | None = None
-    gone: asyncio.Event = msgspec.field(default_factory=asyncio.Event)
+    gone: bool = False
+    on_gone: Callable[[], object] = _nothing
 
     @property
     def requests(self) -> list[Json]:

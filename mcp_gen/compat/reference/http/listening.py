@@ -10,14 +10,17 @@ from typing import Any
 __all__ = ["HOST", "listening"]
 
 HOST = "127.0.0.1"
+GRACE_S = 1.0
+"""Seconds in which responses may end by themselves."""
 
 
 @asynccontextmanager
-async def listening(app: Any, port: int = 0) -> AsyncGenerator[str, None]:
+async def listening(app: Any, host: str = HOST, port: int = 0) -> AsyncGenerator[str, None]:
     """Serve an app, and yield the origin of its URLs, without a slash at its end.
 
     Args:
         app: The ASGI app; it gets no lifespan.
+        host: The address to listen on.
         port: The port; 0 for a free one.
 
     Raises:
@@ -27,7 +30,7 @@ async def listening(app: Any, port: int = 0) -> AsyncGenerator[str, None]:
     import uvicorn
 
     config = uvicorn.Config(
-        app, host=HOST, port=port, log_level="warning", lifespan="off", ws="none"
+        app, host=host, port=port, log_level="warning", lifespan="off", ws="none"
     )
     config.load()
     server = uvicorn.Server(config)
@@ -43,6 +46,8 @@ async def listening(app: Any, port: int = 0) -> AsyncGenerator[str, None]:
         for connection in list(server.server_state.connections):
             connection.shutdown()
         tasks = list(server.server_state.tasks)
+        if tasks:
+            await asyncio.wait(tasks, timeout=GRACE_S)
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)

@@ -53,7 +53,7 @@ class EventStream:
         """True if no more events come."""
         self.connections = 0
         """Number of connections that it is sent on."""
-        self._drops = 0
+        self._cuts: list[int] = []
         self._news = asyncio.Event()
 
     def add(self, event: SentEvent) -> None:
@@ -68,7 +68,7 @@ class EventStream:
 
     def drop(self) -> None:
         """End the connections after what was sent, but not the stream."""
-        self._drops += 1
+        self._cuts.append(len(self.events))
         self._news.set()
 
     def place_of(self, id: str) -> int | None:
@@ -80,12 +80,15 @@ class EventStream:
 
     async def read(self, start: int) -> AsyncGenerator[SentEvent, None]:
         """Yield the events from one on, until the end of the stream or of the connection."""
-        drops = self._drops
+        begin = start
         while True:
-            while start < len(self.events):
+            while start < len(self.events) and not self._is_cut(begin, start):
                 yield self.events[start]
                 start += 1
-            if self.is_over or drops != self._drops:
+            if self.is_over or self._is_cut(begin, start):
                 return
             self._news.clear()
             await self._news.wait()
+
+    def _is_cut(self, begin: int, place: int) -> bool:
+        return any(begin < cut <= place for cut in self._cuts)

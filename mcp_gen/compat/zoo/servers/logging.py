@@ -111,6 +111,7 @@ class StrictLevels(ReferenceServer):
     """Refuses a level with an error that shows it."""
 
     def error_frame(self, id: object, failure: Failure) -> Json:
+        if "level" not in failure.message:
+            return super().error_frame(id, failure)
         shown = msgspec.json.encode(failure.message).decode()
-        data = {"reason": "level"} if failure.data is None else failure.data
-        return super().error_frame(id, Failure(failure.code, shown, data))
+        return super().error_frame(id, Failure(failure.code, shown, {"reason": "level"}))

@@ -14,11 +14,13 @@ from mcp_gen.compat.zoo.zoo import breaks, keeps
 class AskingForProgress(ReferenceServer):
     """Gives each of its questions a progress token."""
 
-    token: Any = "question"
+    def token(self) -> Any:
+        """Return the token of the next question: the same again, once no question is open."""
+        return len(self._asked)
 
     def question_frame(self, name: str, params: Json) -> Json:
         made = super().question_frame(name, params)
-        meta = {self.profile.progress_token_key: self.token}
+        meta = {self.profile.progress_token_key: self.token()}
         return {**made, "params": {**made["params"], "_meta": meta}}
 
 
@@ -26,19 +28,24 @@ class AskingForProgress(ReferenceServer):
 class FractionalTokens(AskingForProgress):
     """Gives its questions tokens that are no integers."""
 
-    token = 1.5
+    def token(self) -> Any:
+        return len(self._asked) + 0.5
 
 
 @keeps("progress:token:kind")
 class EmptyTokens(AskingForProgress):
-    """Gives its questions an empty string as token."""
+    """Gives a question an empty string as token."""
 
-    token = ""
+    def token(self) -> Any:
+        return super().token() or ""
 
 
 @breaks("progress:token:unique")
 class SharedTokens(AskingForProgress):
     """Gives two questions that are open at once the same token."""
+
+    def token(self) -> Any:
+        return "question"
 
     async def run_ask_roots(self, call: ReferenceCall, arguments: Json) -> Json:
         asked = (super(SharedTokens, self).run_ask_roots(call, arguments) for _ in "12")

@@ -98,12 +98,12 @@ def of_other_revisions(transcript: Transcript) -> Iterator[tuple[WireEvent, str,
     Returns:
         The event, the JSON path, what is wrong there, and a revision where it is right.
     """
-    mine = wrong_places(transcript, transcript.revision)
+    mine = transcript.derived(wrong_places, transcript.revision)
     if not mine:
         return
     others = [one for one in reversed(mcp_wire.REVISIONS) if one != transcript.revision]
     theirs = {
-        one: {(event.number, path) for event, path, _ in wrong_places(transcript, one)}
+        one: {(event.number, path) for event, path, _ in transcript.derived(wrong_places, one)}
         for one in others
     }
     for event, path, what in mine:

@@ -10,7 +10,9 @@ from mcp_gen.compat.checks.check import probe, rule
 from mcp_gen.compat.checks.found import NotTested
 from mcp_gen.compat.checks.reading import answers, placed
 from mcp_gen.compat.checks.servers.base.supported import came_of, harmless
+from mcp_gen.compat.checks.task_traffic import server_declared
 from mcp_gen.compat.json_values import Json, is_array, is_object, member
+from mcp_gen.compat.known_extensions import tasks_extension
 from mcp_wire import profile as profile_of
 
 if TYPE_CHECKING:
@@ -66,10 +68,20 @@ def results_are_of_types_that_are_known(transcript: Transcript, found: Found) ->
         if not isinstance(kind, str):
             continue
         found.saw()
+        if is_of_tasks(kind, transcript):
+            continue  # A rule of the extension tells of it.
         if kind not in CORE_TYPES and not declares_extensions(answer, transcript):
             expected = "a type of the protocol, where the client has declared no extension"
             where = f"{answer.where}.result"
             found.broken(expected, f"{kind!r}", *answer.events, where=where)
+
+
+def is_of_tasks(kind: str, transcript: Transcript) -> bool:
+    """Return True for the type of new tasks, of a server that has declared their extension."""
+    extension = tasks_extension()
+    tags = {one.__struct_config__.tag for arms in extension.arms.values() for one in arms}
+    declared = member(server_declared(transcript), "extensions", extension.identifier)
+    return kind in tags and is_object(declared)
 
 
 def declares_extensions(answer: AnswerFrame, transcript: Transcript) -> bool:

@@ -112,7 +112,7 @@ class RetiredCodes(_FailingEcho):
 
 
 @keeps("base:errors:retired-codes")
-class InternalErrors(_FailingEcho):
-    """Answers with the code for errors of the server."""
+class ReplacedCodes(_FailingEcho):
+    """Answers with the code that has replaced one of earlier revisions."""
 
-    CODE = -32603
+    CODE = -32602

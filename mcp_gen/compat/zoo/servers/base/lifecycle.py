@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
+
 from mcp_gen.compat.json_values import Json, is_object, member
 from mcp_gen.compat.reference.call import Failure, ReferenceCall, Unanswered
 from mcp_gen.compat.reference.server import ReferenceServer
+from mcp_gen.compat.reference.tasks import ReferenceTask
 from mcp_gen.compat.zoo.zoo import breaks, keeps
 
 
@@ -67,7 +70,8 @@ class AsksAtOnce(_Greeting):
 
     async def greet(self) -> None:
         if "roots" in self.client_capabilities:
-            await self.ask(self.question_frame("list_roots", {}))
+            with suppress(Failure):
+                await self.ask(self.question_frame("list_roots", {}))
 
 
 @keeps("lifecycle:initialize:server-quiet")
@@ -241,27 +245,34 @@ class RefusesExtensions(ReferenceServer):
         return await super().answer(call)
 
 
-@breaks("lifecycle:extensions:off")
-class UndeclaredExtension(ReferenceServer):
-    """Answers a request of an extension that it does not declare."""
-
-    async def answer(self, call: ReferenceCall) -> Json:
-        if call.method.endswith("/cancel"):
-            return self.signed({"resultType": "complete"})
-        return await super().answer(call)
+class WithoutExtensions(ReferenceServer):
+    """Declares no extension."""
 
     def task_capabilities(self) -> Json:
         return {}
 
 
+@breaks("lifecycle:extensions:off")
+class UndeclaredExtension(WithoutExtensions):
+    """Answers the requests of an extension that it does not declare."""
+
+    def task_capabilities(self) -> Json:
+        return {}
+
+    def find_task(self, call: ReferenceCall) -> ReferenceTask:
+        task = ReferenceTask(call, ttl_ms=1000)
+        task.id = call.params["taskId"]
+        return task
+
+
 @keeps("lifecycle:extensions:off")
-class RefusesTasks(ReferenceServer):
+class RefusesTasks(WithoutExtensions):
     """Refuses the requests of an extension in its own words."""
+
+    def task_capabilities(self) -> Json:
+        return {}
 
     async def answer(self, call: ReferenceCall) -> Json:
         if "taskId" in call.params:
             raise Failure(self.profile.errors.method_not_found, "There are no tasks here")
         return await super().answer(call)
-
-    def task_capabilities(self) -> Json:
-        return {}

@@ -40,7 +40,8 @@ class ToolsOfOwnTypes(ReferenceServer):
     """Sends something called a result type in what belongs to a tool."""
 
     async def run_structured(self, call: ReferenceCall, arguments: Json) -> Json:
-        return {"content": [], "structuredContent": {"number": 1, "resultType": "partial"}}
+        text = {"type": "text", "text": '{"number": 1, "resultType": "partial"}'}
+        return {"content": [text], "structuredContent": {"number": 1, "resultType": "partial"}}
 
 
 class _Labelled(ReferenceServer):
@@ -140,13 +141,14 @@ class Remembers(ReferenceServer):
 
     def __init__(self, revision: str) -> None:
         super().__init__(revision)
-        self._earlier: Json = {}
+        self._meta: Json = {}
 
     def check_metadata(self, call: ReferenceCall) -> None:
-        key = str(self.profile.client_capabilities_key)
-        call.meta = {**self._earlier, **call.meta}
+        call.meta = {**self._meta, **call.meta}
         super().check_metadata(call)
-        self._earlier = {key: call.meta[key]}
+        key = self.profile.client_capabilities_key
+        assert key is not None
+        self._meta = {key: call.meta[key]}
 
 
 @keeps("base:stateless:no-context")

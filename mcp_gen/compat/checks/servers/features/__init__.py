@@ -1,0 +1,1 @@
+"""Checks of what servers offer: tools, prompts, resources, completions, lists, subscriptions."""

@@ -1,0 +1,1 @@
+"""Servers that break the rules of what they offer, and their twins."""

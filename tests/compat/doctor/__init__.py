@@ -1,0 +1,1 @@
+"""Tests of the examination of a peer."""

@@ -1,0 +1,21 @@
+"""The project in examples/testing, as its users run it."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+import pytest
+
+from tests.plugin.running import ASYNCIO, needs_pytest_asyncio, run_pytest
+
+EXAMPLE = Path(__file__).parents[2] / "examples/testing"
+
+
+@needs_pytest_asyncio
+@pytest.mark.parametrize("over", ["memory", "http"])
+def test_the_example_passes_over_each_transport(over: str, tmp_path: Path) -> None:
+    shutil.copytree(EXAMPLE, tmp_path / "testing", ignore=shutil.ignore_patterns("__pycache__"))
+    ran = run_pytest(tmp_path / "testing", f"--mcp-over={over}", plugins=ASYNCIO)
+    assert ran.counts == {"passed": 32}, ran.text
+    assert len(ran.matrix) == 8, "the revisions, and seven tests"
