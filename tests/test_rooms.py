@@ -102,7 +102,7 @@ FLOORS: Mapping[str, tuple[tuple[str, ...], ...]] = {
     "mcp_gen.compat": (
         ("known_extensions",),
         ("requirements", "frame_check", "method_names", "json_values"),
-        ("recording", "transcript"),
+        ("patience", "recording", "transcript"),
         ("transcript_log",),
         ("report", "wire"),
         ("reference",),

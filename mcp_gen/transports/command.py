@@ -99,6 +99,11 @@ class CommandTransport:
         self._guard: Guard | None = None
 
     @property
+    def exit_status(self) -> int | None:
+        """Exit status of the child, negative for a signal; None if it runs or was not started."""
+        return self._protocol.exit_status if self._protocol else None
+
+    @property
     def process_id(self) -> int | None:
         """Process id of the child; None if it is not running."""
         return self._process.get_pid() if self._process else None
@@ -221,6 +226,7 @@ class _ChildProtocol(asyncio.SubprocessProtocol):
         self._loop = asyncio.get_running_loop()
         self._process: asyncio.SubprocessTransport | None = None
         self.exited = asyncio.Event()
+        self.exit_status: int | None = None
         self.on_exit: Callable[[], None] | None = None
         """Called when the child has exited."""
         self._left = b""
@@ -338,6 +344,7 @@ class _ChildProtocol(asyncio.SubprocessProtocol):
         self._process = cast("asyncio.SubprocessTransport", transport)
 
     def process_exited(self) -> None:
+        self.exit_status = self._process.get_returncode() if self._process else None
         self.exited.set()
         if self.on_exit is not None:
             self.on_exit()

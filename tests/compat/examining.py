@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import sys
 from typing import Any
 from zlib import crc32
 
+from mcp_gen.compat.checks.judging import CHECK_FAILED
 from mcp_gen.compat.checks.trial import ToolCall
 from mcp_gen.compat.doctor.server_examination import examine_server
 from mcp_gen.compat.reference.http.endpoint import ReferenceEndpoint
@@ -13,7 +15,8 @@ from mcp_gen.compat.reference.serving import DuplexServing
 from mcp_gen.compat.report.model import Report
 from mcp_gen.compat.requirements.manifest import requirements
 from mcp_gen.compat.transcript import Transport
-from mcp_gen.compat.wire.openers import HttpOpener, MemoryOpener
+from mcp_gen.compat.wire.openers import CommandOpener, HttpOpener, MemoryOpener
+from mcp_gen.compat.zoo.zoo import zoo
 
 __all__ = ["CALLS", "examined", "revisions_to_try", "transport_of"]
 
@@ -35,6 +38,8 @@ CALLS = (
 
 TIMEOUT_S = 0.3
 """Longest wait for an answer: in one process, which is there at once, if it comes at all."""
+STDIO_TIMEOUT_S = 10.0
+"""Longest wait for an answer of a program, which has to start first."""
 HTTP_TIMEOUT_S = 1.0
 """Longest wait for an answer over loopback."""
 
@@ -62,13 +67,23 @@ async def examined(
     """
     over = transport or transport_of(requirement)
     if over == "http" or issubclass(peer, ReferenceEndpoint):
-        return await examined_over_http(peer, revision)
+        report = await examined_over_http(peer, revision)
+    elif over == "stdio":
+        report = await examined_over_stdio(peer, revision)
+    else:
+        report = await examined_in_memory(peer, revision, requirement)
+    assert [one for one in report.outcomes if one.why.startswith(CHECK_FAILED)] == []
+    return report
+
+
+async def examined_in_memory(peer: type[Any], revision: str, requirement: str = "") -> Report:
+    """Return the report on a server of the zoo in this process."""
     opens = MemoryOpener(lambda spoken: DuplexServing(peer(revision)))
     try:
         return await examine_server(
             opens,
             target=peer.__name__,
-            transport=over,
+            transport="memory",
             revisions=(revision,),
             calls=(*CALLS, *LONG_CALLS.get(requirement.partition(":")[0], ())),
             timeout_s=TIMEOUT_S,
@@ -92,6 +107,37 @@ async def examined_over_http(peer: type[Any], revision: str) -> Report:
             calls=CALLS,
             timeout_s=HTTP_TIMEOUT_S,
         )
+
+
+async def examined_over_stdio(
+    peer: type[Any], revision: str, areas: tuple[str, ...] = ("stdio",)
+) -> Report:
+    """Return the report on a server of the zoo, or the reference server, as a program.
+
+    Args:
+        peer: Class of the server.
+        revision: The revision.
+        areas: The areas that are examined: each connection is a process of its own.
+    """
+    return await examine_server(
+        CommandOpener([sys.executable, *program_of(peer), "--revision", revision], env="inherit"),
+        target=peer.__name__,
+        transport="stdio",
+        revisions=(revision,),
+        calls=CALLS[:2],
+        timeout_s=STDIO_TIMEOUT_S,
+        areas=areas,
+    )
+
+
+def program_of(peer: type[Any]) -> list[str]:
+    """Return the words of the command line that run a server as a program."""
+    for id, pair in zoo().items():
+        for which, one in (("--breaks", pair.breaks), ("--keeps", pair.keeps)):
+            if one is peer:
+                return ["-m", "mcp_gen.compat.zoo", id, which]
+    assert peer is ReferenceServer
+    return ["-m", "mcp_gen.compat.scenarios.program"]
 
 
 def transport_of(requirement: str) -> Transport:

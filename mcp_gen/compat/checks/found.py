@@ -55,6 +55,8 @@ class Found:
         self.findings: list[Finding] = []
         self.places: list[FaultPlace] = []
         """Where the findings are."""
+        self.failure = ""
+        """Why the check itself has failed, which is a fault of ours; empty if it has not."""
         self.has_seen = False
         """True if there was something to judge."""
         self._told = tuple(told)

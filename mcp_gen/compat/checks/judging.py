@@ -14,7 +14,9 @@ if TYPE_CHECKING:
     from mcp_gen.compat.report.model import Side
     from mcp_gen.compat.transcript import Transcript, Transport
 
-__all__ = ["applicable", "judge", "outcome_of"]
+__all__ = ["CHECK_FAILED", "applicable", "failure_of", "judge", "outcome_of"]
+
+CHECK_FAILED = "the check failed:"
 
 
 def applicable(side: Side, revision: str, transport: Transport) -> list[Check]:
@@ -45,10 +47,18 @@ def judge(
         here = Found(told if check.is_general else ())
         for transcript in transcripts:
             assert check.rule is not None
-            check.rule(transcript, here)
+            try:
+                check.rule(transcript, here)
+            except Exception as error:
+                here.failure = failure_of(error)
         told += here.places
         found.append((check, here))
     return found
+
+
+def failure_of(error: Exception) -> str:
+    """Return why a check was not made that has failed itself: that is a fault of ours."""
+    return f"{CHECK_FAILED} {type(error).__name__}: {error}"
 
 
 def outcome_of(check: Check, found: Found, revision: str, why: str = "") -> Outcome:
@@ -61,7 +71,7 @@ def outcome_of(check: Check, found: Found, revision: str, why: str = "") -> Outc
         why: Why nothing could be found out; empty if something could.
     """
     row = check.requirement
-    failed = bool(found.findings)
+    failed, why = bool(found.findings), found.failure or why
     return Outcome(
         requirement=row.id,
         level=row.level,

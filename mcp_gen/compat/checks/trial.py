@@ -10,7 +10,9 @@ from msgspec import Struct
 
 from mcp_gen.compat.checks.found import Found, NotTested
 from mcp_gen.compat.json_values import Json, member
+from mcp_gen.compat.patience import Patience, Waits
 from mcp_gen.compat.reference.client import TIMEOUT_S, Answers, ReferenceClient, ServerReply
+from mcp_gen.core.errors import McpGenError
 from mcp_wire import profile as profile_of
 
 if TYPE_CHECKING:
@@ -67,6 +69,7 @@ class TriedServer:
         transport: What carries the messages.
         calls: The tool calls that are allowed.
         timeout_s: Longest wait for an answer, in seconds.
+        patience: What examinations at other revisions know of the waits; None for none.
     """
 
     def __init__(
@@ -77,11 +80,12 @@ class TriedServer:
         *,
         calls: tuple[ToolCall, ...] = (),
         timeout_s: float = TIMEOUT_S,
+        patience: Patience | None = None,
     ) -> None:
         self.profile = profile_of(revision)
         self.transport: Transport = transport
         self.calls = calls
-        self.timeout_s = timeout_s
+        self.waits = Waits(patience or Patience(timeout_s))
         self.called: list[CalledTool] = []
         """The calls of the first exercise, in order."""
         self.shared: dict[Any, Any] = {}
@@ -121,13 +125,33 @@ class TriedServer:
             spoken,
             capabilities=capabilities,
             answers=answers,
-            timeout_s=self.timeout_s,
+            waits=self.waits,
             listens=listens,
         )
         if self._main is not None:
             # Over HTTP a call repeats arguments that the tool's schema marks.
             client.tools.update(self._main.tools)
         return client
+
+    @property
+    def timeout_s(self) -> float:
+        """Longest wait for an answer now, in seconds."""
+        return self.waits.timeout_s
+
+    async def answers(self) -> bool:
+        """Return True if the server still answers, if only over a new connection."""
+        harmless = self.profile.ping or self.profile.discover
+        assert harmless is not None
+        try:
+            main = await self.main()
+            if (await main.ask(harmless, within_s=self.waits.patience.shorter_s)).frame:
+                return True
+            self._main = None
+            await main.aclose()
+            opening = (await self.main()).opening
+        except McpGenError:
+            return False
+        return opening is not None and bool(opening.frame)
 
     async def main(self) -> ReferenceClient:
         """Return the client that all checks share; opened again if its connection has ended.
@@ -165,7 +189,11 @@ class ServerTrial(Found):
         self.transport = server.transport
         self.calls = server.calls
         self.called = server.called
-        self.timeout_s = server.timeout_s
+
+    @property
+    def timeout_s(self) -> float:
+        """Longest wait for an answer now, in seconds."""
+        return self._server.timeout_s
 
     async def main(self) -> ReferenceClient:
         """Return the client that all checks share: leave its connection as it was."""

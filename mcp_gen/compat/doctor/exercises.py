@@ -109,6 +109,7 @@ async def call_tools(server: TriedServer) -> None:
         await client.ask("set_level", {"level": "debug"})
     level = {profile.log_level_key: "debug"} if profile.log_level_key else {}
     for number, call in enumerate(server.calls):
+        server.waits.begin(f"call of {call.name}")
         token = {profile.progress_token_key: f"progress-{number}"}
         start = len(client.transcript.events)
         reply = await client.call_through("call_tool", call.params, meta={**token, **level})
@@ -134,6 +135,7 @@ async def call_tools_declaring_less(server: TriedServer) -> None:
         try:
             await client.open()
             for call in ended:
+                server.waits.begin(f"call of {call.name}")
                 await client.call_through("call_tool", call.params)
         finally:
             await client.aclose()

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Sequence
-from contextlib import suppress
+from collections.abc import Awaitable, Callable, Collection, Sequence
 from importlib.metadata import version
 from time import monotonic
 from typing import TYPE_CHECKING
@@ -13,11 +12,12 @@ import mcp_wire
 from mcp_gen.compat.checks.check import Check
 from mcp_gen.compat.checks.exchanges import LISTS
 from mcp_gen.compat.checks.found import FaultPlace, Found, NotTested
-from mcp_gen.compat.checks.judging import applicable, judge, outcome_of
+from mcp_gen.compat.checks.judging import applicable, failure_of, judge, outcome_of
 from mcp_gen.compat.checks.trial import ServerTrial, TriedServer
 from mcp_gen.compat.doctor.exercises import EXERCISES
 from mcp_gen.compat.doctor.openings import other_openings
 from mcp_gen.compat.json_values import is_object, member
+from mcp_gen.compat.patience import Patience
 from mcp_gen.compat.report.bounds import bounded
 from mcp_gen.compat.report.model import Offer, Opening, Outcome, Report
 from mcp_gen.core.errors import McpGenError
@@ -38,6 +38,7 @@ async def examine_server(
     revisions: Sequence[str] = mcp_wire.REVISIONS,
     calls: tuple[ToolCall, ...] = (),
     timeout_s: float = 5.0,
+    areas: Collection[str] = (),
     on_outcome: Callable[[Outcome], None] | None = None,
 ) -> Report:
     """Examine a server, and return the report.
@@ -49,13 +50,15 @@ async def examine_server(
         revisions: The revisions to examine it at.
         calls: The tool calls that are allowed.
         timeout_s: Longest wait for an answer, in seconds.
+        areas: Areas of the requirements to examine, such as `tools`; empty: all.
         on_outcome: Called with each outcome as soon as it is known.
     """
     began_s = monotonic()
+    patience = Patience(timeout_s)
     tried = [
-        TriedServer(opens, one, transport, calls=calls, timeout_s=timeout_s) for one in revisions
+        TriedServer(opens, one, transport, calls=calls, patience=patience) for one in revisions
     ]
-    ended = await asyncio.gather(*(_Examination(one, on_outcome).run() for one in tried))
+    ended = await asyncio.gather(*(_Examination(one, areas, on_outcome).run() for one in tried))
     # Afterwards: a server that is started for each connection would start them all at once.
     others = await other_openings(opens, timeout_s=timeout_s)
     report = Report(
@@ -75,12 +78,25 @@ async def examine_server(
 class _Examination:
     """The examination at one revision."""
 
-    def __init__(self, server: TriedServer, on_outcome: Callable[[Outcome], None] | None) -> None:
+    def __init__(
+        self,
+        server: TriedServer,
+        areas: Collection[str],
+        on_outcome: Callable[[Outcome], None] | None,
+    ) -> None:
         self._server = server
         self._on_outcome = on_outcome
         self._revision = server.profile.revision
-        self._checks = applicable("server", self._revision, server.transport)
+        self._checks = [
+            check
+            for check in applicable("server", self._revision, server.transport)
+            if not areas or check.requirement.id.partition(":")[0] in areas
+        ]
         self._told: list[FaultPlace] = []
+        self._gone = ""
+        """Why nothing more can be found out; empty while the server answers."""
+        self._broken = ""
+        """Why an exercise broke off, as the end of a sentence; empty if none has."""
         self.name = ""
         self.opening = Opening(asked=self._revision, answer="")
         self.listing: Offer | None = None
@@ -91,9 +107,7 @@ class _Examination:
         try:
             if await self._open():
                 for exercise in EXERCISES:
-                    # A connection that fails is the finding of checks; the next one opens another.
-                    with suppress(McpGenError):
-                        await exercise(self._server)
+                    await self._exercise(exercise)
                 self.listing = self._offer()
                 for check in self._checks:
                     if check.probe is not None:
@@ -102,6 +116,24 @@ class _Examination:
         finally:
             await self._server.aclose()
         return self
+
+    async def _exercise(self, exercise: Callable[[TriedServer], Awaitable[None]]) -> None:
+        """Use the server; what comes of it shows in the transcripts."""
+        if self._gone:
+            return
+        self._server.waits.begin(exercise.__name__)
+        try:
+            await exercise(self._server)
+        except McpGenError as error:
+            self._broken = f"; the connection failed: {error}"
+        except Exception as error:
+            self._broken = f"; {failure_of(error)}"
+        await self._look_after()
+
+    async def _look_after(self) -> None:
+        """Note it if the server has stopped answering."""
+        if self._server.waits.count and not await self._server.answers():
+            self._gone = "the server stopped answering"
 
     async def _open(self) -> bool:
         """Open the connection; return False if the server does not speak the revision."""
@@ -148,23 +180,32 @@ class _Examination:
 
     async def _probe(self, check: Check) -> None:
         trial = ServerTrial(self._server)
+        if self._gone:
+            self._add(check, trial, self._gone)
+            return
+        self._server.waits.begin(check.requirement.id)
         why = ""
         assert check.probe is not None
         try:
-            await check.probe(trial)
-            trial.saw()
+            try:
+                await check.probe(trial)
+                trial.saw()
+            finally:
+                await trial.end()
         except NotTested as error:
             why = str(error)
         except McpGenError as error:
             why = f"the connection failed: {error}"
-        finally:
-            await trial.end()
+        except Exception as error:
+            trial.failure = failure_of(error)
         self._add(check, trial, why)
+        await self._look_after()
 
     def _judge(self) -> None:
         rules = [check for check in self._checks if check.rule is not None]
         for check, found in judge(rules, self._server.transcripts, self._told):
-            self._add(check, found, "" if found.has_seen else check.unseen)
+            unseen = f"{check.unseen}{self._broken or (self._gone and f'; {self._gone}')}"
+            self._add(check, found, "" if found.has_seen else unseen)
 
     def _add(self, check: Check, found: Found, why: str) -> None:
         self._told += found.places

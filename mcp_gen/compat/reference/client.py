@@ -20,6 +20,7 @@ from mcp_gen.compat.wire.http import HttpWire, SsePairWire
 from mcp_wire import profile as profile_of
 
 if TYPE_CHECKING:
+    from mcp_gen.compat.patience import Waits
     from mcp_gen.compat.transcript import WireEvent
     from mcp_gen.compat.wire.wire import Wire
     from mcp_wire.method import Method
@@ -119,6 +120,7 @@ class ReferenceClient:
         capabilities: What it declares; None: all that the revision has.
         answers: Answers questions of the server; None: an `Answers`.
         timeout_s: Longest wait for an answer, in seconds.
+        waits: Waits for answers that it shares with others; None: all of them are `timeout_s`.
         listens: True to open a stream for what belongs to no request, over HTTP, where the revision
             has it.
     """
@@ -131,6 +133,7 @@ class ReferenceClient:
         capabilities: Json | None = None,
         answers: Answers | None = None,
         timeout_s: float = TIMEOUT_S,
+        waits: Waits | None = None,
         listens: bool = True,
     ) -> None:
         self.wire = wire
@@ -140,7 +143,8 @@ class ReferenceClient:
         self.transcript = wire.transcript
         self.capabilities = self.all_capabilities() if capabilities is None else capabilities
         self.answers = Answers() if answers is None else answers
-        self.timeout_s = timeout_s
+        self.waits = waits
+        self._timeout_s = timeout_s
         self.opening: ServerReply | None = None
         """The answer to the handshake or to discovery."""
         self.may_answer = asyncio.Event()
@@ -174,6 +178,15 @@ class ReferenceClient:
             if self._listens:
                 await self.listen()
         return self.opening
+
+    @property
+    def timeout_s(self) -> float:
+        """Longest wait for an answer now, in seconds."""
+        return self.waits.timeout_s if self.waits else self._timeout_s
+
+    @timeout_s.setter
+    def timeout_s(self, value: float) -> None:
+        self._timeout_s = value
 
     def opening_frame(self) -> Json:
         """Return the request of the handshake, or of discovery where there is none."""
@@ -340,6 +353,12 @@ class ReferenceClient:
             return event.kind == "closed" or answer_in(event, id) is not None
 
         wait_s = self.timeout_s if within_s is None else within_s
+        patience = self.waits.patience if self.waits else None
+        is_first = self.transcript.transport == "stdio" and not any(
+            one.sender == "server" for one in self.transcript.events
+        )
+        if is_first and patience is not None and within_s is None:
+            wait_s = max(wait_s, patience.start_s)
         event = await self.transcript.first(ends, wait_s, start=asked.number)
         while event is not None and event.kind == "ended":
             number = await resumed(self, event)
@@ -348,8 +367,14 @@ class ReferenceClient:
             exchanges = {number}
             event = await self.transcript.first(ends, wait_s, start=event.number + 1)
         if event is None:
+            if self.waits is not None and within_s is None:
+                self.waits.in_vain()
+                if is_first:
+                    self.waits.patience.start_in_vain()
             return ServerReply(asked=asked, waited_s=wait_s)
         waited_s = event.at_s - asked.at_s
+        if patience is not None:
+            patience.heard(waited_s, is_first=is_first)
         if event.kind != "message":
             return ServerReply(asked=asked, closing=event, waited_s=waited_s)
         frame = answer_in(event, id)

@@ -13,6 +13,7 @@ from mcp_gen.compat.reference.client import TIMEOUT_S, ReferenceClient
 from mcp_gen.compat.reference.server import ReferenceServer
 from mcp_gen.compat.reference.serving import DuplexServing
 from mcp_gen.compat.transcript_log import read_log
+from mcp_gen.compat.wire.duplex import DuplexWire
 from mcp_gen.compat.wire.openers import CommandOpener, MemoryOpener
 
 if TYPE_CHECKING:
@@ -112,6 +113,7 @@ async def reference_client(
         TransportError: the server cannot be reached.
     """
     memory: MemoryOpener | None = None
+    wire: DuplexWire
     if isinstance(server, Sequence):
         wire = CommandOpener(server)(revision)
     else:

@@ -20,7 +20,9 @@ RESUME_HEADER = "Last-Event-ID"
 
 class _Client(Protocol):
     profile: Profile
-    timeout_s: float
+
+    @property
+    def timeout_s(self) -> float: ...
 
     @property
     def http(self) -> HttpWire | None: ...

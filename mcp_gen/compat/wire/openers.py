@@ -10,6 +10,7 @@ from mcp_gen.client.connecting.in_process import InProcessTransport
 from mcp_gen.compat.transcript import Transcript
 from mcp_gen.compat.wire.duplex import DuplexWire
 from mcp_gen.compat.wire.http import HttpWire, SsePairWire
+from mcp_gen.compat.wire.process import Lingering, ProcessWire
 from mcp_gen.transports.command import CommandTransport
 from mcp_wire import profile as profile_of
 
@@ -70,13 +71,14 @@ class CommandOpener:
         self._env: Environment = env
         self._cwd = cwd
         self._stderr = stderr
+        self._lingering = Lingering()
 
-    def __call__(self, revision: str) -> DuplexWire:
+    def __call__(self, revision: str) -> ProcessWire:
         """Return a wire to a new process."""
         transport = CommandTransport(
             self._command, env=self._env, cwd=self._cwd, stderr=self._stderr
         )
-        return DuplexWire(transport, Transcript(revision, "stdio"))
+        return ProcessWire(transport, Transcript(revision, "stdio"), self._lingering)
 
 
 class HttpOpener:

@@ -218,10 +218,11 @@ class ExtensionOfOneLabel(_Extended):
 
 
 def extensions_of(call: ReferenceCall) -> Json:
-    """Return the extensions that the client of a request declares."""
+    """Return the extensions that the client of a request declares, and that nobody knows."""
     key = call.server.profile.client_capabilities_key
     found = member(call.meta, str(key), "extensions")
-    return found if is_object(found) else {}
+    names = found if is_object(found) else {}
+    return {name: names[name] for name in names if name.startswith("com.")}
 
 
 class WithoutExtensions(ReferenceServer):

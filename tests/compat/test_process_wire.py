@@ -1,0 +1,74 @@
+"""Wires to processes: the transcript tells how each of them ended."""
+
+from __future__ import annotations
+
+import sys
+
+import mcp_wire
+from mcp_gen.compat.reference.client import ReferenceClient
+from mcp_gen.compat.reference.server import ReferenceServer
+from mcp_gen.compat.transcript import Transcript
+from mcp_gen.compat.wire.openers import CommandOpener
+from mcp_gen.compat.wire.process import STDIN_CLOSED, TERMINATED
+from tests.compat.examining import STDIO_TIMEOUT_S, examined_over_stdio, program_of
+
+REVISION = mcp_wire.REVISIONS[-1]
+EXITS = "import sys; sys.stdin.read(); sys.exit(3)"
+STAYS = "import sys, time; print(1, flush=True); sys.stdin.read(); time.sleep(60)"
+
+
+def ends(transcript: Transcript) -> list[tuple[str, str]]:
+    return [(one.sender, one.about) for one in transcript.events if one.kind == "closed"]
+
+
+async def closed(opens: CommandOpener) -> list[tuple[str, str]]:
+    """Open a connection, wait for a line if one comes soon, and close it."""
+    wire = opens(REVISION)
+    await wire.open()
+    await wire.transcript.first(lambda event: event.kind == "message", 1.0)
+    await wire.aclose()
+    return ends(wire.transcript)
+
+
+async def test_the_exit_status_is_written_down_and_the_time_after_stdin_was_closed() -> None:
+    stdin, (sender, about) = await closed(CommandOpener([sys.executable, "-c", EXITS]))
+    assert stdin == ("client", STDIN_CLOSED)
+    assert sender == "server"
+    assert about.startswith("exit status 3, ")
+    assert about.endswith(" s after stdin was closed")
+
+
+async def test_a_process_that_stays_is_terminated_and_the_next_one_is_not_waited_for() -> None:
+    opens = CommandOpener([sys.executable, "-c", STAYS])
+    first = await closed(opens)
+    assert first[:2] == [("client", STDIN_CLOSED), ("client", TERMINATED)]
+    assert first[2][1].startswith("exit status -15, ")
+    second = await closed(opens)
+    assert second[0] == ("client", "the process was not waited for")
+
+
+async def test_a_process_that_ends_by_itself_is_the_end_of_the_connection() -> None:
+    opens = CommandOpener([sys.executable, "-c", "print('bye')"])
+    wire = opens(REVISION)
+    await wire.open()
+    closing = await wire.transcript.first(lambda event: event.kind == "closed", STDIO_TIMEOUT_S)
+    await wire.aclose()
+    assert closing is not None
+    assert closing.sender == "server"
+
+
+async def test_the_reference_server_is_a_program() -> None:
+    command = [sys.executable, *program_of(ReferenceServer), "--revision", REVISION]
+    wire = CommandOpener(command, env="inherit")(REVISION)
+    client = ReferenceClient(wire, REVISION, timeout_s=STDIO_TIMEOUT_S)
+    opening = await client.open()
+    await client.aclose()
+    assert opening.result is not None
+
+
+async def test_the_reference_server_breaks_no_rule_of_messages_over_stdio() -> None:
+    areas = ("stdio", "transports")
+    report = await examined_over_stdio(ReferenceServer, REVISION, areas)
+    assert {one.requirement: one.findings for one in report.failed()} == {}
+    passed = {one.requirement for one in report.outcomes if one.verdict == "passed"}
+    assert {"stdio:lines", "stdio:stdout-clean", "stdio:exit"} <= passed
