@@ -26,8 +26,10 @@ MAX_FRAME_LINES = 20
 """Maximum number of lines of a frame; the other forms of the report have all of it."""
 MAX_FINDINGS = 5
 """Maximum number of findings of one requirement."""
-MAX_IDS = 6
+MAX_IDS = 4
 """Maximum number of requirements that are named for one reason."""
+MAX_REASONS = 12
+"""Maximum number of reasons why something was not tested."""
 
 STYLES = {"must": "bold red", "should": "bold yellow"}
 
@@ -115,8 +117,11 @@ def _print_untested(out: Console, report: Report) -> None:
     if not found:
         return
     table = plain_table("why", "checks", title="Not tested")
-    for why, ids in found.items():
+    for why, ids in list(found.items())[:MAX_REASONS]:
         names = ", ".join(list(ids)[:MAX_IDS])
         more = f" and {len(ids) - MAX_IDS} more" if len(ids) > MAX_IDS else ""
         table.add_row(plain_text(visible(why)), plain_text(f"{names}{more}"))
     out.print(table)
+    left_out = len(found) - MAX_REASONS
+    if left_out > 0:
+        out.print(plain_text(f"and {left_out} more reasons, which the other forms have"))
