@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from mcp_gen.compat.checks.trial import ToolCall
 from mcp_gen.compat.doctor.server_examination import examine_server
 from mcp_gen.compat.reference.serving import DuplexServing
@@ -17,7 +19,7 @@ BROKEN = ("base:notifications:no-id", "tools:names:unique")
 
 async def zoo_report() -> Report:
     """Return the report on the server, at every revision."""
-    faulty = type("FaultyServer", tuple(zoo()[id].breaks for id in BROKEN), {})
+    faulty: Any = type("FaultyServer", tuple(zoo()[id].breaks for id in BROKEN), {})
     opens = MemoryOpener(lambda revision: DuplexServing(faulty(revision)))
     try:
         return await examine_server(
