@@ -67,7 +67,7 @@ def test_a_good_server_exits_with_0_and_ends_in_the_totals() -> None:
     ran = run("doctor", SERVER, *IN_MEMORY)
     assert ran.exit_code == 0, ran.stdout
     assert ran.stdout.splitlines()[0] == f"{SERVER} (inventory 1.0.0) over memory"
-    assert "checks at 1 revisions: " in ran.stdout.splitlines()[-1]
+    assert "checks at 1 revision: " in ran.stdout.splitlines()[-1]
 
 
 def test_code_is_run_by_mcp_gen_run_over_stdio() -> None:

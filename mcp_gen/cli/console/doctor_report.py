@@ -56,8 +56,8 @@ def _print_head(out: Console, report: Report) -> None:
 
 def _print_table(out: Console, report: Report) -> None:
     revisions = report.revisions
-    title = "Checks: passed / failed / not tested"
-    table = plain_table("area", *revisions, title=title)
+    out.print(plain_text("Checks: passed / failed / not tested", "bold"))
+    table = plain_table("area", *revisions)
     for area, rows in areas(check_rows(report)).items():
         table.add_row(plain_text(area, "bold"), *(_cell(rows, one) for one in revisions))
     out.print(table)
@@ -116,7 +116,8 @@ def _print_untested(out: Console, report: Report) -> None:
     found = reasons(report)
     if not found:
         return
-    table = plain_table("why", "checks", title="Not tested")
+    out.print(plain_text("Not tested", "bold"))
+    table = plain_table("why", "checks")
     for why, ids in list(found.items())[:MAX_REASONS]:
         names = ", ".join(list(ids)[:MAX_IDS])
         more = f" and {len(ids) - MAX_IDS} more" if len(ids) > MAX_IDS else ""
