@@ -2,24 +2,25 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from mcp_gen.compat.checks.trial import ToolCall
 from mcp_gen.compat.doctor.server_examination import examine_server
 from mcp_gen.compat.reference.serving import DuplexServing
 from mcp_gen.compat.report.model import Report
 from mcp_gen.compat.wire.openers import MemoryOpener
-from mcp_gen.compat.zoo.servers.base import NotificationsWithIds
-from mcp_gen.compat.zoo.servers.tools import TwoToolsOfOneName
+from mcp_gen.compat.zoo.zoo import zoo
 
 __all__ = ["zoo_report"]
 
 
-class FaultyServer(NotificationsWithIds, TwoToolsOfOneName):
-    """Lists a tool twice, and gives its notifications ids."""
+BROKEN = ("base:notifications:no-id", "tools:names:unique")
 
 
 async def zoo_report() -> Report:
     """Return the report on the server, at every revision."""
-    opens = MemoryOpener(lambda revision: DuplexServing(FaultyServer(revision)))
+    faulty: Any = type("FaultyServer", tuple(zoo()[id].breaks for id in BROKEN), {})
+    opens = MemoryOpener(lambda revision: DuplexServing(faulty(revision)))
     try:
         return await examine_server(
             opens,

@@ -11,6 +11,8 @@ from xml.etree import ElementTree as ET
 import pytest
 
 import mcp_wire
+from mcp_gen.compat.checks import judging
+from mcp_gen.compat.checks.check import checks
 from mcp_gen.compat.requirements.manifest import requirements
 from tests.cli.running import complaint, run
 
@@ -18,21 +20,35 @@ SERVER = str(Path(__file__).parents[2] / "examples/server.py")
 REVISION = mcp_wire.LATEST
 IN_MEMORY = ("--over", "memory", "--revision", REVISION)
 
-REFERENCE = """
+FEW = {"base:frames:valid", "base:notifications:no-id", "tools:names:unique"}
+
+
+@pytest.fixture(autouse=True)
+def few_checks(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Examine by a few checks: all are tried elsewhere, and take their time."""
+    few = {
+        id: check
+        for id, check in checks().items()
+        if id in FEW or check.side == "client" or check.requirement.transport == "http"
+    }
+    monkeypatch.setattr(judging, "checks", lambda: few)
+
+
+BREAKING = """
 import asyncio
 from mcp_gen.compat.reference.serving import DuplexServing
-from mcp_gen.compat.zoo.servers.tools import TwoToolsOfOneName
-from mcp_gen.compat.zoo.servers.base import NumbersAsTexts
+from mcp_gen.compat.zoo.zoo import zoo
 from mcp_gen.transports.stdio import StdioTransport
 
-asyncio.run(DuplexServing({peer}("{revision}"), "stdio").serve(StdioTransport()))
+peer = zoo()["{id}"].breaks("{revision}")
+asyncio.run(DuplexServing(peer, "stdio").serve(StdioTransport()))
 """
 
 
-def reference(folder: Path, peer: str) -> str:
-    """Return the command of a server of the zoo."""
+def breaking(folder: Path, id: str) -> str:
+    """Return the command of the server that breaks a requirement."""
     script = folder / "peer.py"
-    script.write_text(REFERENCE.format(peer=peer, revision=REVISION))
+    script.write_text(BREAKING.format(id=id, revision=REVISION))
     return f"{sys.executable} {script}"
 
 
@@ -51,7 +67,7 @@ def test_a_good_server_exits_with_0_and_ends_in_the_totals() -> None:
     ran = run("doctor", SERVER, *IN_MEMORY)
     assert ran.exit_code == 0, ran.stdout
     assert ran.stdout.splitlines()[0] == f"{SERVER} (inventory 1.0.0) over memory"
-    assert "checks at 1 revisions: " in ran.stdout.splitlines()[-1]
+    assert "checks at 1 revision: " in ran.stdout.splitlines()[-1]
 
 
 def test_code_is_run_by_mcp_gen_run_over_stdio() -> None:
@@ -59,6 +75,30 @@ def test_code_is_run_by_mcp_gen_run_over_stdio() -> None:
     assert ran.exit_code == 0, ran.stderr
     assert json.loads(ran.stdout)["transport"] == "stdio"
     assert set(verdicts(ran.stdout).values()) >= {"passed"}
+
+
+def test_code_is_served_over_http_at_a_port_of_its_own() -> None:
+    ran = run("doctor", SERVER, "--over", "http", "--revision", REVISION, "--json")
+    report = json.loads(ran.stdout)
+    assert (report["transport"], report["name"]) == ("http", "inventory 1.0.0")
+    assert any(one.startswith("http:") for one in verdicts(ran.stdout))
+
+
+def test_a_client_is_examined_by_its_command() -> None:
+    command = f"{sys.executable} -m tests.compat.own_client {{command}}"
+    ran = run("doctor", "--client", command, "--revision", REVISION, "--json")
+    report = json.loads(ran.stdout)
+    assert (ran.exit_code, report["side"], report["name"]) == (0, "client", "own 1.0.0")
+    assert report["outcomes"]
+
+
+def test_a_client_that_ends_at_once_exits_with_3_and_shows_what_it_wrote(tmp_path: Path) -> None:
+    script = tmp_path / "client.py"
+    script.write_text("import sys\nsys.exit('no licence')\n")
+    ran = run("doctor", "--client", f"{sys.executable} {script}", "--revision", REVISION)
+    assert ran.exit_code == 3
+    assert "mcp-gen doctor: the client speaks none of the revisions: " in ran.stderr
+    assert "no licence" in ran.stderr
 
 
 def test_several_revisions_are_examined() -> None:
@@ -152,7 +192,7 @@ def test_a_call_that_is_no_name_with_an_object_is_one_line(call: str) -> None:
 
 def test_a_broken_should_exits_with_0_unless_it_is_to_fail(tmp_path: Path) -> None:
     assert level_of("tools:names:unique") == "should"
-    command = reference(tmp_path, "TwoToolsOfOneName")
+    command = breaking(tmp_path, "tools:names:unique")
     for words, code in (([], 0), (["--fail-on", "should"], 1)):
         ran = run("doctor", command, "--revision", REVISION, *words)
         assert ran.exit_code == code, ran.stdout + ran.stderr
@@ -166,7 +206,7 @@ def test_a_broken_must_exits_with_1_unless_nothing_is_to_fail(
 ) -> None:
     assert level_of("base:frames:valid") == "must"
     called = ("--call", 'echo:{"text": "a"}')
-    command = reference(tmp_path, "NumbersAsTexts")
+    command = breaking(tmp_path, "base:frames:valid")
     ran = run("doctor", command, "--revision", REVISION, *called, *words)
     assert ran.exit_code == code, ran.stdout + ran.stderr
     assert "MUST base:frames:valid" in ran.stdout
@@ -209,7 +249,12 @@ def test_a_form_is_all_that_is_printed_if_it_goes_to_stdout(form: str, beginning
         ([SERVER, "--json", "--html", "-"], "--json and --html print to stdout; give a file for"),
         ([SERVER, "--html", "none/a.html"], "--html: there is no folder none"),
         ([SERVER, "--header", "A: b"], "--header is for URLs"),
-        ([SERVER, "--client", "x {url}"], "--client: clients are not examined yet"),
+        ([SERVER, "--sse-url", "http://localhost/sse"], "--sse-url is for URLs"),
+        ([SERVER, "--client", "python {command}"], "--client: options of servers are not for"),
+        (["--client", "no-such-program-at-all"], "--client: there is no program 'no-such-program"),
+        (["--client", "python 'x"], "--client: No closing quotation; check its quotes"),
+        (["--client", "python {url}"], "--client: clients are examined over stdio alone"),
+        (["--client", ""], "--client: there is no program ''"),
     ],
 )
 def test_a_mistake_is_one_line(words: list[str], said: str) -> None:
@@ -232,7 +277,7 @@ def test_a_command_that_is_not_there_exits_with_3() -> None:
 
 
 def test_a_secret_of_the_command_line_is_not_in_the_report(tmp_path: Path) -> None:
-    command = reference(tmp_path, "TwoToolsOfOneName")
+    command = breaking(tmp_path, "tools:names:unique")
     ran = run("doctor", f"{command} --token s3cr3tvalue", "--revision", REVISION, "--json")
     report: dict[str, Any] = json.loads(ran.stdout)
     assert report["target"].endswith("--token ***")

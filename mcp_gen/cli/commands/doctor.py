@@ -1,4 +1,4 @@
-"""`mcp-gen doctor`: judge a server at every revision, and report what it breaks."""
+"""`mcp-gen doctor`: judge a server or a client at every revision, and report what it breaks."""
 
 from __future__ import annotations
 
@@ -6,15 +6,15 @@ import asyncio
 import json
 import re
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, redirect_stdout
 from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
 import mcp_wire
+from mcp_gen.cli.console.doctor_forms import report_forms, write_forms
 from mcp_gen.cli.console.output import fail
 from mcp_gen.cli.console.server_options import (
     INTERRUPTED,
@@ -35,19 +35,20 @@ if TYPE_CHECKING:
 __all__ = ["doctor"]
 
 DEFAULT_TIMEOUT_S = 5.0
-STDOUT = "-"
+DEFAULT_LIMIT_S = 30.0
 _CALL = re.compile(r"(?P<name>[^{]+?):(?P<arguments>\{.*\})", re.DOTALL)
 _IN_FILE = re.compile(r"(?P<file>.+\.json):(?P<name>.+)")
 
 
 @dataclass(frozen=True)
-class Wanted:
-    """Options of an examination.
+class ServerWanted:
+    """Options of the examination of a server.
 
     Args:
         config: How to reach the server.
         target: Its name in the report.
         over: How Python code is reached.
+        sse_url: The endpoint of the stream, where a revision has two endpoints.
         revisions: The revisions to examine it at.
         calls: The tool calls that are allowed.
         call_read_only: True allows calls of tools that say they only read.
@@ -57,6 +58,7 @@ class Wanted:
     config: ServerConfig
     target: str
     over: Over | None
+    sse_url: str | None
     revisions: Sequence[str]
     calls: tuple[ToolCall, ...]
     call_read_only: bool
@@ -115,25 +117,39 @@ def doctor(
     config: Config = None,
     header: Header = None,
     env: Env = None,
+    sse_url: Annotated[
+        str | None,
+        typer.Option(
+            help="The endpoint of the stream of a URL, for the HTTP+SSE transport of the oldest "
+            "revision; TARGET itself without one.",
+            metavar="URL",
+        ),
+    ] = None,
     timeout: Annotated[
-        float, typer.Option(help="Seconds that an answer may take.", min=0.1)
-    ] = DEFAULT_TIMEOUT_S,
+        float | None,
+        typer.Option(
+            help="Seconds that an answer may take (5), or with --client a run of the client (30).",
+            min=0.1,
+        ),
+    ] = None,
     client: Annotated[
         str | None,
         typer.Option(
-            hidden=True,
-            help="Examine a client instead: a command line in which `{url}` or `{command}` stands "
-            "for the server that it is to use.",
+            help="Examine a client instead: a command line, in which `{command}` stands for the "
+            "command line of the server that it is to start. It runs once per revision and "
+            "scenario.",
+            metavar="COMMAND",
         ),
     ] = None,
 ) -> None:
-    """Judge a server by the specification, at every revision.
+    """Judge a server or a client by the specification, at every revision.
 
-    The server is asked what a client may ask, and what none should. Each answer is compared with
-    the text of its revision. Tools are called only with --call and --call-read-only.
+    A server is asked what a client may ask, and what none should. Each answer is compared with
+    the text of its revision. Tools are called only with --call and --call-read-only. A client is
+    run with servers that do what a server may do, and what none should.
 
     Exit code 1 if a MUST is broken (see --fail-on), 2 for a mistake in the command line, 3 if the
-    server cannot be reached or speaks none of the revisions.
+    peer cannot be reached or speaks none of the revisions.
 
     **Examples**
 
@@ -141,24 +157,34 @@ def doctor(
     * `mcp-gen doctor "node server.js" --html report.html` writes a page with all the evidence
     * `mcp-gen doctor server.py --call 'add:{"a": 1, "b": 2}'` calls a tool too
     * `mcp-gen doctor "uvx mcp-server-time" --markdown - --fail-on should` is for a pull request
+    * `mcp-gen doctor --client 'python my_client.py {command}'` examines a client
     """
-    forms = _forms(as_json, html=html, junit=junit, markdown=markdown)
     try:
-        _check_forms(forms)
+        forms = report_forms(as_json, html=html, junit=junit, markdown=markdown)
+        chosen = _revisions(revision)
         if client is not None:
-            raise UsageError("--client: clients are not examined yet")
-        if target is None:
-            raise UsageError("name a server, as in `mcp-gen doctor server.py`")
-        wanted = _wanted(target, config, header, env, over, revision, call, call_read_only, timeout)
-        report, last_lines = asyncio.run(_examine(wanted))
-        _write(report, forms)
+            for_servers = (target, over, call, call_read_only, config, header, env, sse_url)
+            report, last_lines = asyncio.run(_client(client, chosen, timeout, for_servers))
+        else:
+            wanted = ServerWanted(
+                config=_config(target, config, header, env),
+                target=_shown(target or ""),
+                over=over,
+                sse_url=sse_url,
+                revisions=chosen,
+                calls=tuple(map(_parse_call, call or ())),
+                call_read_only=call_read_only,
+                timeout_s=timeout or DEFAULT_TIMEOUT_S,
+            )
+            report, last_lines = asyncio.run(_examine(wanted))
+        write_forms(report, forms)
     except UsageError as error:
         fail("doctor", error)
     except McpGenError as error:
         fail("doctor", error, UNREACHED)
     except KeyboardInterrupt:
         fail("doctor", "interrupted", INTERRUPTED)
-    if not any(place == STDOUT for _, place in forms):
+    if not any(one.is_printed for one in forms):
         # Imported here so that `mcp-gen --help` stays fast.
         from mcp_gen.cli.console.doctor_report import print_report
 
@@ -166,34 +192,22 @@ def doctor(
     raise typer.Exit(_exit_code(report, fail_on, last_lines))
 
 
-def _wanted(
-    target: str,
-    config: str | None,
-    header: list[str] | None,
-    env: list[str] | None,
-    over: Over | None,
-    revision: list[str] | None,
-    call: list[str] | None,
-    call_read_only: bool,
-    timeout_s: float,
-) -> Wanted:
+def _revisions(names: list[str] | None) -> tuple[str, ...]:
     # Imported here so that `mcp-gen --help` stays fast.
     from mcp_gen.core.revisions import select
 
+    return select(names or mcp_wire.REVISIONS)
+
+
+def _config(
+    target: str | None, config: str | None, header: list[str] | None, env: list[str] | None
+) -> ServerConfig:
+    if target is None:
+        raise UsageError("name a server, as in `mcp-gen doctor server.py`")
     in_file = _IN_FILE.fullmatch(target)
     if config is None and in_file:
-        server = read_server(in_file["name"], in_file["file"], header, env)
-    else:
-        server = read_server(target, config, header, env)
-    return Wanted(
-        config=server,
-        target=_shown(target),
-        over=over,
-        revisions=select(revision or mcp_wire.REVISIONS),
-        calls=tuple(map(_parse_call, call or ())),
-        call_read_only=call_read_only,
-        timeout_s=timeout_s,
-    )
+        return read_server(in_file["name"], in_file["file"], header, env)
+    return read_server(target, config, header, env)
 
 
 def _shown(target: str) -> str:
@@ -222,7 +236,36 @@ def _parse_call(text: str) -> ToolCall:
     return ToolCall(found["name"], arguments)
 
 
-async def _examine(wanted: Wanted) -> tuple[Report, str]:
+async def _client(
+    command: str,
+    revisions: Sequence[str],
+    limit_s: float | None,
+    for_servers: tuple[object, ...],
+) -> tuple[Report, str]:
+    """Examine a client; return the report, and the last lines that it wrote to stderr."""
+    # Imported here so that `mcp-gen --help` stays fast.
+    from mcp_gen.cli.console.doctor_progress import DoctorProgress
+    from mcp_gen.compat.doctor.client_examination import examine_client
+    from mcp_gen.compat.doctor.targets import client_stage
+    from mcp_gen.compat.scenarios.scenario import scenarios
+
+    if any(for_servers):
+        raise UsageError("--client: options of servers are not for clients, nor is a TARGET")
+    with client_stage(command) as opened:
+        stage = opened.stage
+        runs = {one: len(scenarios(one, stage.transport)) for one in revisions}
+        with DoctorProgress(runs) as progress:
+            report = await examine_client(
+                stage,
+                target=_shown(command),
+                revisions=revisions,
+                limit_s=limit_s or DEFAULT_LIMIT_S,
+                on_run=lambda run: progress.advance(run.revision),
+            )
+        return report, opened.last_lines()
+
+
+async def _examine(wanted: ServerWanted) -> tuple[Report, str]:
     """Examine the server; return the report, and the last lines that it wrote to stderr."""
     # Imported here so that `mcp-gen --help` stays fast.
     from mcp_gen.cli.console.doctor_progress import DoctorProgress
@@ -233,7 +276,7 @@ async def _examine(wanted: Wanted) -> tuple[Report, str]:
     with ExitStack() as around:
         # The prints of a server in this process are no report, as little as over stdio.
         around.enter_context(redirect_stdout(sys.stderr))
-        async with open_target(wanted.config, wanted.over) as opened:
+        async with open_target(wanted.config, wanted.over, sse_url=wanted.sse_url) as opened:
             calls = wanted.calls + await _read_only_calls(wanted, opened)
             checks = {
                 one: len(applicable("server", one, opened.transport)) for one in wanted.revisions
@@ -246,12 +289,12 @@ async def _examine(wanted: Wanted) -> tuple[Report, str]:
                 revisions=wanted.revisions,
                 calls=calls,
                 timeout_s=wanted.timeout_s,
-                on_outcome=progress.done,
+                on_outcome=lambda one: progress.advance(one.revision, len(one.findings)),
             )
             return report, opened.last_lines()
 
 
-async def _read_only_calls(wanted: Wanted, opened: OpenTarget) -> tuple[ToolCall, ...]:
+async def _read_only_calls(wanted: ServerWanted, opened: OpenTarget) -> tuple[ToolCall, ...]:
     if not wanted.call_read_only:
         return ()
     # Imported here so that `mcp-gen --help` stays fast.
@@ -264,56 +307,8 @@ async def _read_only_calls(wanted: Wanted, opened: OpenTarget) -> tuple[ToolCall
     return tuple(one for one in found if one.name not in named)
 
 
-# --- forms of the report ---
-
-Form = tuple[str, str]
-"""Name of a form of the report, and the file for it."""
-
-
-def _forms(as_json: bool, **files: str | None) -> list[Form]:
-    forms = [("json", STDOUT)] if as_json else []
-    return forms + [(name, place) for name, place in files.items() if place is not None]
-
-
-def _check_forms(forms: list[Form]) -> None:
-    printed = [f"--{name}" for name, place in forms if place == STDOUT]
-    if len(printed) > 1:
-        raise UsageError(f"{' and '.join(printed)} print to stdout; give a file for all but one")
-    for name, place in forms:
-        folder = Path(place).parent
-        if place != STDOUT and not folder.is_dir():
-            raise UsageError(f"--{name}: there is no folder {folder}")
-
-
-def _write(report: Report, forms: list[Form]) -> None:
-    for name, place in forms:
-        text = _form(name)(report)
-        if place == STDOUT:
-            print(text, end="")
-            continue
-        try:
-            Path(place).write_text(text, "utf-8")
-        except OSError as error:
-            raise UsageError(f"--{name}: {place} cannot be written: {error.strerror}") from None
-
-
-def _form(name: str) -> Callable[[Report], str]:
-    # Imported here so that `mcp-gen --help` stays fast.
-    from mcp_gen.compat.report.encoding import encode_report
-    from mcp_gen.compat.report.html import html_report
-    from mcp_gen.compat.report.junit import junit_report
-    from mcp_gen.compat.report.markdown import markdown_report
-
-    return {
-        "json": encode_report,
-        "html": html_report,
-        "junit": junit_report,
-        "markdown": markdown_report,
-    }[name]
-
-
 def _exit_code(report: Report, fail_on: str, last_lines: str) -> int:
-    if not any(one.verdict != "not tested" for one in report.outcomes):
+    if not any(one.agreed == one.asked for one in report.openings):
         for line in _why_unreached(report, last_lines):
             print(line, file=sys.stderr)
         return UNREACHED
@@ -326,6 +321,6 @@ def _why_unreached(report: Report, last_lines: str) -> Iterator[str]:
     from mcp_gen.compat.report.texts import visible, visible_lines
 
     answers = dict.fromkeys(visible(one.answer) for one in report.openings)
-    yield f"mcp-gen doctor: the server speaks none of the revisions: {'; '.join(answers)}"
+    yield f"mcp-gen doctor: the {report.side} speaks none of the revisions: {'; '.join(answers)}"
     if last_lines:
         yield visible_lines(last_lines)

@@ -1,4 +1,4 @@
-"""Progress of an examination on stderr: checks done and findings, by revision."""
+"""Progress of an examination on stderr: steps done and findings, by revision."""
 
 from __future__ import annotations
 
@@ -11,8 +11,6 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 if TYPE_CHECKING:
     from types import TracebackType
 
-    from mcp_gen.compat.report.model import Outcome
-
 __all__ = ["DoctorProgress"]
 
 
@@ -20,11 +18,11 @@ class DoctorProgress:
     """Progress bars, one per revision; without a terminal there are none.
 
     Args:
-        checks: Number of checks by revision.
+        steps: Number of steps by revision: checks of a server, runs of a client.
         console: The console; one on stderr by default.
     """
 
-    def __init__(self, checks: Mapping[str, int], console: Console | None = None) -> None:
+    def __init__(self, steps: Mapping[str, int], console: Console | None = None) -> None:
         console = console or Console(stderr=True)
         self._progress = Progress(
             TextColumn("{task.description}"),
@@ -36,10 +34,10 @@ class DoctorProgress:
             transient=True,
             disable=not console.is_terminal,
         )
-        self._found = dict.fromkeys(checks, 0)
+        self._found = dict.fromkeys(steps, 0)
         self._tasks = {
             revision: self._progress.add_task(revision, total=total, found="")
-            for revision, total in checks.items()
+            for revision, total in steps.items()
         }
 
     def __enter__(self) -> DoctorProgress:
@@ -54,9 +52,9 @@ class DoctorProgress:
     ) -> None:
         self._progress.stop()
 
-    def done(self, outcome: Outcome) -> None:
-        """Count a check that is done, and its findings."""
-        self._found[outcome.revision] += len(outcome.findings)
-        found = self._found[outcome.revision]
+    def advance(self, revision: str, findings: int = 0) -> None:
+        """Count a step that is done at a revision, and what it found."""
+        self._found[revision] += findings
+        found = self._found[revision]
         text = f"{found} finding{'s' * (found != 1)}" if found else ""
-        self._progress.update(self._tasks[outcome.revision], advance=1, found=text)
+        self._progress.update(self._tasks[revision], advance=1, found=text)

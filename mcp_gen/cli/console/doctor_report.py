@@ -26,8 +26,10 @@ MAX_FRAME_LINES = 20
 """Maximum number of lines of a frame; the other forms of the report have all of it."""
 MAX_FINDINGS = 5
 """Maximum number of findings of one requirement."""
-MAX_IDS = 6
+MAX_IDS = 4
 """Maximum number of requirements that are named for one reason."""
+MAX_REASONS = 12
+"""Maximum number of reasons why something was not tested."""
 
 STYLES = {"must": "bold red", "should": "bold yellow"}
 
@@ -54,8 +56,8 @@ def _print_head(out: Console, report: Report) -> None:
 
 def _print_table(out: Console, report: Report) -> None:
     revisions = report.revisions
-    title = "Checks: passed / failed / not tested"
-    table = plain_table("area", *revisions, title=title)
+    out.print(plain_text("Checks: passed / failed / not tested", "bold"))
+    table = plain_table("area", *revisions)
     for area, rows in areas(check_rows(report)).items():
         table.add_row(plain_text(area, "bold"), *(_cell(rows, one) for one in revisions))
     out.print(table)
@@ -114,9 +116,13 @@ def _print_untested(out: Console, report: Report) -> None:
     found = reasons(report)
     if not found:
         return
-    table = plain_table("why", "checks", title="Not tested")
-    for why, ids in found.items():
+    out.print(plain_text("Not tested", "bold"))
+    table = plain_table("why", "checks")
+    for why, ids in list(found.items())[:MAX_REASONS]:
         names = ", ".join(list(ids)[:MAX_IDS])
         more = f" and {len(ids) - MAX_IDS} more" if len(ids) > MAX_IDS else ""
         table.add_row(plain_text(visible(why)), plain_text(f"{names}{more}"))
     out.print(table)
+    left_out = len(found) - MAX_REASONS
+    if left_out > 0:
+        out.print(plain_text(f"and {left_out} more reasons, which the other forms have"))

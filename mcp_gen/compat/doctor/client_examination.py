@@ -13,6 +13,7 @@ from mcp_gen.compat.checks.client_run import STRICT, ClientRun
 from mcp_gen.compat.checks.found import FaultPlace, Found, NotTested
 from mcp_gen.compat.checks.judging import applicable, judge, outcome_of
 from mcp_gen.compat.json_values import is_object, member
+from mcp_gen.compat.report.bounds import bounded
 from mcp_gen.compat.report.model import Opening, Outcome, Report
 from mcp_gen.compat.scenarios.scenario import scenario_of, scenarios
 
@@ -57,7 +58,7 @@ async def examine_client(
             outcomes.append(outcome)
             if on_outcome:
                 on_outcome(outcome)
-    return Report(
+    report = Report(
         target=target,
         side="client",
         transport=stage.transport,
@@ -67,6 +68,7 @@ async def examine_client(
         openings=tuple(examination.opening(one) for one in revisions),
         outcomes=tuple(outcomes),
     )
+    return bounded(report)
 
 
 class _ClientExamination:

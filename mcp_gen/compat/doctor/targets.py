@@ -1,12 +1,14 @@
-"""Targets of an examination: how each kind of server is reached, started and ended."""
+"""Targets of an examination: how each kind of peer is reached, started and ended."""
 
 from __future__ import annotations
 
 import os
+import shlex
+import shutil
 import sys
 import tempfile
-from collections.abc import AsyncGenerator, Mapping
-from contextlib import AsyncExitStack, asynccontextmanager
+from collections.abc import AsyncGenerator, Generator, Mapping
+from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
 from typing import IO, TYPE_CHECKING, Any, Literal, TypeAlias
 
 from msgspec import Struct
@@ -14,16 +16,18 @@ from msgspec import Struct
 from mcp_gen.client.connecting.python_code import check_file, load
 from mcp_gen.client.connecting.target_text import CodeTarget, parse_target
 from mcp_gen.compat.doctor.http_program import http_program
-from mcp_gen.compat.wire.openers import CommandOpener, MemoryOpener
+from mcp_gen.compat.scenarios.commands import CommandStage
+from mcp_gen.compat.wire.openers import CommandOpener, HttpOpener, MemoryOpener
 from mcp_gen.core.errors import UsageError
 
 if TYPE_CHECKING:
     from mcp_gen.compat.checks.trial import Opens
+    from mcp_gen.compat.scenarios.stage import Stage
     from mcp_gen.compat.transcript import Transport
     from mcp_gen.manager.config import ServerConfig
     from mcp_gen.transports.environment import Environment
 
-__all__ = ["OpenTarget", "Over", "open_target"]
+__all__ = ["ClientTarget", "OpenTarget", "Over", "client_stage", "open_target"]
 
 Over: TypeAlias = Literal["stdio", "http", "memory"]
 """Ways to reach a server in Python code."""
@@ -35,28 +39,66 @@ _RUN = "from mcp_gen.cli import main; main()"
 """Program that is `mcp-gen`, wherever that is installed."""
 
 
-class OpenTarget(Struct, frozen=True):
-    """A server that can be examined.
-
-    Args:
-        opens: Makes the wires to it.
-        transport: What carries the messages.
-        stderr: File with what its processes write to stderr.
-    """
-
-    opens: Opens
-    transport: Transport
+class _WithStderr(Struct, frozen=True):
     stderr: IO[bytes]
 
     def last_lines(self) -> str:
-        """Return the end of what the processes of the server have written to stderr."""
+        """Return the end of what the processes of the peer have written to stderr."""
         size = self.stderr.seek(0, os.SEEK_END)
         self.stderr.seek(max(0, size - MAX_STDERR_BYTES))
         return self.stderr.read().decode("utf-8", "replace").strip()
 
 
+class OpenTarget(_WithStderr, frozen=True):
+    """A server that can be examined.
+
+    Args:
+        stderr: File with what its processes write to stderr.
+        opens: Makes the wires to it.
+        transport: What carries the messages.
+    """
+
+    opens: Opens
+    transport: Transport
+
+
+class ClientTarget(_WithStderr, frozen=True):
+    """A client that can be examined.
+
+    Args:
+        stderr: File with what its processes write to stderr.
+        stage: Runs it.
+    """
+
+    stage: Stage
+
+
+@contextmanager
+def client_stage(command: str) -> Generator[ClientTarget]:
+    """Make a client ready for an examination: the place where its kind is chosen.
+
+    Args:
+        command: A command line, in which `{command}` stands for that of the server.
+
+    Raises:
+        UsageError: it is no command line, or its program is not there.
+    """
+    try:
+        words = shlex.split(command)
+    except ValueError as error:
+        raise UsageError(f"--client: {error}; check its quotes") from None
+    if not words or shutil.which(words[0]) is None:
+        raise UsageError(f"--client: there is no program {words[0] if words else ''!r}")
+    if "{url}" in command:
+        raise UsageError("--client: clients are examined over stdio alone: give `{command}`")
+    with tempfile.TemporaryFile() as stderr:
+        yield ClientTarget(stderr, CommandStage(words, stderr=stderr.fileno()))
+
+
 @asynccontextmanager
-async def open_target(config: ServerConfig, over: Over | None = None) -> AsyncGenerator[OpenTarget]:
+async def open_target(
+    config: ServerConfig, over: Over | None = None, *, sse_url: str | None = None
+) -> AsyncGenerator[OpenTarget]:
     """Make a server ready for an examination, and end what was started for it afterwards.
 
     Args:
@@ -64,30 +106,35 @@ async def open_target(config: ServerConfig, over: Over | None = None) -> AsyncGe
         over: How Python code is reached: `stdio` (the default) runs it by `mcp-gen run`, one
             process per connection; `http` runs it once, on a free loopback port; `memory` loads it
             into this process.
+        sse_url: With a URL: the endpoint of the stream, where a revision has two endpoints.
 
     Raises:
-        UsageError: it cannot be examined: a socket, code that is not there, or `over` for a server
-            that is not code.
+        UsageError: it cannot be examined: a socket, code that is not there, or an option that is
+            not for it.
+        TransportError: code could not be served over HTTP.
     """
     code = _code(config)
     if over is not None and code is None:
         raise UsageError("--over is for Python code: a command and a URL say how they are reached")
+    if sse_url is not None and config.url is None:
+        raise UsageError("--sse-url is for URLs")
     async with AsyncExitStack() as ended:
         stderr: IO[bytes] = ended.enter_context(tempfile.TemporaryFile())  # noqa: SIM115
-        opens, transport = await _opener(config, code, over or "stdio", stderr, ended)
-        yield OpenTarget(opens, transport, stderr)
+        opens, transport = await _opener(config, code, over or "stdio", sse_url, stderr, ended)
+        yield OpenTarget(stderr, opens, transport)
 
 
 async def _opener(
     config: ServerConfig,
     code: CodeTarget | None,
     over: Over,
+    sse_url: str | None,
     stderr: IO[bytes],
     ended: AsyncExitStack,
 ) -> tuple[Opens, Transport]:
     """Return what makes the wires, and their transport: the place where each kind is chosen."""
     if config.url is not None:
-        return _http_opener(config.url, _headers(config)), "http"
+        return HttpOpener(config.url, headers=_headers(config), sse_url=sse_url), "http"
     if code is None:
         return _command_opener(config, stderr), "stdio"
     if over == "memory":
@@ -95,7 +142,7 @@ async def _opener(
     command = [sys.executable, "-c", _RUN, "run", str(code)]
     if over == "http":
         url = await ended.enter_async_context(http_program(command, stderr))
-        return _http_opener(url, {}), "http"
+        return HttpOpener(url), "http"
     # As when Python runs the file itself: it is the user's own, and is being tried.
     return CommandOpener(command, env="inherit", stderr=stderr.fileno()), "stdio"
 
@@ -106,10 +153,6 @@ def _command_opener(config: ServerConfig, stderr: IO[bytes]) -> CommandOpener:
     env: Environment = dict(config.env) if isinstance(config.env, Mapping) else config.env
     words = [config.command, *config.args]
     return CommandOpener(words, env=env, cwd=cwd, stderr=stderr.fileno())
-
-
-def _http_opener(url: str, headers: Mapping[str, str]) -> Opens:
-    raise UsageError("servers are not examined over HTTP yet")
 
 
 async def _memory_opener(code: CodeTarget, ended: AsyncExitStack) -> MemoryOpener:

@@ -117,8 +117,9 @@ def totals(report: Report) -> str:
     """Return one line: checks, revisions, verdicts, findings of each level."""
     counts = report.counts()
     failed = {level: len(report.failed(level)) for level in ("must", "should")}
+    checks, revisions = len(check_rows(report)), len(report.revisions)
     return (
-        f"{len(check_rows(report))} checks at {len(report.revisions)} revisions: "
+        f"{checks} check{'s' * (checks != 1)} at {revisions} revision{'s' * (revisions != 1)}: "
         f"{counts['passed']} passed, {counts['failed']} failed "
         f"({failed['must']} must, {failed['should']} should), "
         f"{counts['not tested']} not tested, in {report.took_s:.1f} s"

@@ -16,12 +16,15 @@ def visible(text: str) -> str:
     These are control characters, line ends, characters that change the direction of writing,
     spaces other than the common one, and halves of surrogate pairs.
     """
+    if text.isprintable():
+        return text
     return "".join(one if one.isprintable() else _escaped(one) for one in text)
 
 
 def visible_lines(text: str) -> str:
     """Return a text whose line ends and tabs stay, and all else is as in `visible`."""
-    return "".join(one if one.isprintable() or one in "\n\t" else _escaped(one) for one in text)
+    lines = (map(visible, line.split("\t")) for line in text.split("\n"))
+    return "\n".join("\t".join(parts) for parts in lines)
 
 
 def pretty(text: str) -> str:

@@ -35,7 +35,7 @@ FRAMES = (
     Evidence(at_s=0.5, sender="server", kind="message", text=f"{ATTACK}\n```\n{ATTACK}"),
     Evidence(at_s=0.5, sender="server", kind="message", text=f'{{"{MARK}": [{"[" * 900}'),
     Evidence(at_s=0.5, sender="server", kind="message", text="[" * 900 + f'"{MARK}"' + "]" * 900),
-    Evidence(at_s=0.5, sender="server", kind="closed", text=f"{ATTACK}\n```\n{LARGE}"),
+    Evidence(at_s=0.5, sender="server", kind="closed", text=f"{ATTACK}\n```\n{LARGE[:100_000]}"),
 )
 
 
