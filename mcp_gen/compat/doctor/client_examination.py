@@ -14,7 +14,7 @@ from mcp_gen.compat.checks.found import FaultPlace, Found, NotTested
 from mcp_gen.compat.checks.judging import applicable, judge, outcome_of
 from mcp_gen.compat.json_values import is_object, member
 from mcp_gen.compat.report.model import Opening, Outcome, Report
-from mcp_gen.compat.scenarios.scenario import scenario_of, scenarios
+from mcp_gen.compat.scenarios.scenario import has_scenario, scenario_of, scenarios
 
 if TYPE_CHECKING:
     from mcp_gen.compat.checks.check import Check
@@ -195,7 +195,9 @@ def _judged(check: Check, runs: dict[str, ClientRun]) -> tuple[Found, str]:
     """Return what the judge of a scenario has found, and why it has found out nothing."""
     found = Found()
     assert check.judge is not None
-    run = runs.get(check.requirement.id)
+    id = check.requirement.id
+    # A judge without a scenario of its own judges the run with the strict server.
+    run = runs.get(id if has_scenario(id) else STRICT)
     if run is None:
         return found, f"not run: {runs[STRICT].ended} with the strict server"
     try:

@@ -7,14 +7,14 @@ breaks one rule by overriding one method.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 import msgspec
 
 from mcp_gen.compat.frame_check import ClosedViolation, FrameChecker
 from mcp_gen.compat.json_values import Json, is_array, is_object, member, objects
-from mcp_gen.compat.method_names import NoSuchMethod, method_of, python_name
+from mcp_gen.compat.method_names import method_of, python_name
 from mcp_gen.compat.reference.call import Failure, NeedsInput, Outlet, ReferenceCall, Unanswered
 from mcp_gen.compat.reference.features import PNG, PROMPTS, RESOURCES, TEMPLATES, TOOLS, WAV
 from mcp_gen.compat.reference.shaping import shaped, wire_type
@@ -53,6 +53,8 @@ class ReferenceServer:
         self._asked: dict[str, asyncio.Future[Json]] = {}
         self._is_open = self.profile.handshake is None
         self._to_client: Outlet = _nowhere
+        self.note: Callable[[str], None] = _nowhere
+        """Writes down what the client did beside the connection."""
 
     # --- messages in ---
 
@@ -324,7 +326,9 @@ class ReferenceServer:
 
     async def initialize(self, call: ReferenceCall) -> Json:
         """Answer the handshake with the only revision there is."""
-        self.client_capabilities = call.params["capabilities"]
+        # A handshake that asks for a newer revision may declare what this one lacks.
+        has = wire_type(self.profile, "ClientCapabilities")
+        self.client_capabilities = shaped(has, call.params["capabilities"])
         return {
             "protocolVersion": self.profile.revision,
             "capabilities": self.capabilities(),
@@ -493,12 +497,7 @@ class ReferenceServer:
         """Ask the client if it has declared that it can be asked; return what it said as text."""
         if capability not in self.client_capabilities:
             return {**_text(f"the client has not declared {capability}"), "isError": True}
-        try:
-            answer = await call.ask(name, params)
-        except NoSuchMethod as error:
-            # A handshake that asks for a newer revision may declare what this one lacks.
-            return {**_text(str(error)), "isError": True}
-        return _text(msgspec.json.encode(answer).decode())
+        return _text(msgspec.json.encode(await call.ask(name, params)).decode())
 
 
 def _text(text: str) -> Json:
@@ -510,5 +509,5 @@ def _key(id: Any) -> str:
     return msgspec.json.encode(id).decode()
 
 
-def _nowhere(frame: Mapping[str, Any]) -> None:
+def _nowhere(frame: Any) -> None:
     """Stand in for the way to the client before there is one."""
