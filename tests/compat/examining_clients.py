@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
+from unittest.mock import patch
 
 from mcp_gen.compat.doctor.client_examination import examine_client
 from mcp_gen.compat.reference.client_script import ClientScript
 from mcp_gen.compat.report.model import Report
 from mcp_gen.compat.requirements.manifest import requirements
 from mcp_gen.compat.scenarios.memory import MemoryStage
+from mcp_gen.compat.scenarios.ready import ReadyServer
 from mcp_gen.compat.wire.openers import MemoryOpener
 
 if TYPE_CHECKING:
@@ -17,10 +20,14 @@ if TYPE_CHECKING:
 
 __all__ = ["LIMIT_S", "examined_client", "transport_of"]
 
-LIMIT_S = 1.0
-"""Time limit of a run: in one process, which takes some milliseconds."""
-TIMEOUT_S = 0.3
+LIMIT_S = 4.0
+"""Time limit of a run: some milliseconds, where the machine has nothing else to do."""
+TIMEOUT_S = 3.0
 """Longest wait for an answer."""
+TOOLS_TIMEOUT_S = 0.6
+"""Longest wait for the list of tools, which one scenario never gives."""
+PATIENCE_S = 0.2
+"""Longest wait of a server for what a broken client does not do."""
 
 
 def transport_of(requirement: str) -> Transport:
@@ -30,7 +37,7 @@ def transport_of(requirement: str) -> Transport:
 
 
 async def examined_client(
-    peer: type[ClientScript], revision: str, transport: Transport = "memory"
+    peer: type[ClientScript], revisions: Sequence[str], transport: Transport = "memory"
 ) -> Report:
     """Return the report on a client of the zoo."""
 
@@ -38,14 +45,16 @@ async def examined_client(
         opens = MemoryOpener(lambda spoken: server)
         client = peer(opens, revision)
         client.timeout_s = TIMEOUT_S
+        client.tools_timeout_s = TOOLS_TIMEOUT_S
         try:
             await client.run()
         finally:
             await opens.aclose()
 
-    return await examine_client(
-        MemoryStage(run, transport=transport),
-        target=peer.__name__,
-        revisions=(revision,),
-        limit_s=LIMIT_S,
-    )
+    with patch.object(ReadyServer, "patience_s", PATIENCE_S):
+        return await examine_client(
+            MemoryStage(run, transport=transport),
+            target=peer.__name__,
+            revisions=revisions,
+            limit_s=LIMIT_S,
+        )

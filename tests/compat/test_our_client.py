@@ -45,7 +45,30 @@ async def test_our_client_breaks_no_rule_at_any_revision() -> None:
 async def test_our_client_breaks_no_rule_as_a_command(revision: str) -> None:
     command = [sys.executable, "-m", "tests.compat.own_client", "{command}"]
     report = await examine_client(
-        CommandStage(command), target="own", revisions=(revision,), limit_s=20.0
+        CommandStage(command),
+        target="own",
+        revisions=(revision,),
+        limit_s=40.0,
+        only=("pagination:client:both", "ping:client:answered"),
     )
     assert shown(report) == {}
     assert [one.agreed for one in report.openings] == [revision]
+    verdicts = {one.requirement: one.verdict for one in report.outcomes}
+    assert verdicts["stdio:client:lines"] == "passed"
+    assert verdicts["pagination:client:both"] == "passed"
+
+
+async def test_a_command_that_does_not_connect_is_told_of_and_tests_nothing() -> None:
+    command = [sys.executable, "-c", "raise SystemExit(3)", "{command}"]
+    report = await examine_client(CommandStage(command), target="no client", limit_s=40.0)
+    assert {one.verdict for one in report.outcomes} == {"not tested"}
+    assert report.openings[0].answer == "it did not connect, and the client ended with exit code 3"
+
+
+async def test_a_command_that_hangs_costs_its_limit_once_per_revision() -> None:
+    command = [sys.executable, "-c", "import time; time.sleep(60)"]
+    report = await examine_client(
+        CommandStage(command), target="no client", revisions=(PER_REQUEST,), limit_s=0.5
+    )
+    assert {one.verdict for one in report.outcomes} == {"not tested"}
+    assert report.openings[0].answer.endswith("the client did not end within 0.5 s")

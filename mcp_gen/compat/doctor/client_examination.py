@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from importlib.metadata import version
 from time import monotonic
 from typing import TYPE_CHECKING
@@ -15,7 +15,7 @@ from mcp_gen.compat.checks.judging import applicable, judge, outcome_of
 from mcp_gen.compat.json_values import is_object, member
 from mcp_gen.compat.report.bounds import bounded
 from mcp_gen.compat.report.model import Opening, Outcome, Report
-from mcp_gen.compat.scenarios.scenario import scenario_of, scenarios
+from mcp_gen.compat.scenarios.scenario import has_scenario, scenario_of, scenarios
 
 if TYPE_CHECKING:
     from mcp_gen.compat.checks.check import Check
@@ -36,6 +36,7 @@ async def examine_client(
     target: str,
     revisions: Sequence[str] = mcp_wire.REVISIONS,
     limit_s: float = 30.0,
+    only: Collection[str] = (),
     on_outcome: Callable[[Outcome], None] | None = None,
     on_run: Callable[[ClientRun], None] | None = None,
 ) -> Report:
@@ -46,11 +47,12 @@ async def examine_client(
         target: The name of the client in the report.
         revisions: The revisions to examine it at.
         limit_s: Time limit of one run, in seconds.
+        only: Ids of the scenarios to run beside the strict server; empty for all.
         on_outcome: Called with each outcome as soon as it is known.
         on_run: Called with each run as soon as it has ended.
     """
     began_s = monotonic()
-    examination = _ClientExamination(stage, limit_s, on_run)
+    examination = _ClientExamination(stage, limit_s, only, on_run)
     await examination.run(revisions)
     outcomes: list[Outcome] = []
     for revision in revisions:
@@ -75,10 +77,15 @@ class _ClientExamination:
     """The runs of one client at some revisions."""
 
     def __init__(
-        self, stage: Stage, limit_s: float, on_run: Callable[[ClientRun], None] | None
+        self,
+        stage: Stage,
+        limit_s: float,
+        only: Collection[str],
+        on_run: Callable[[ClientRun], None] | None,
     ) -> None:
         self._stage = stage
         self._limit_s = limit_s
+        self._only = only
         self._on_run = on_run
         self._turns = asyncio.Semaphore(stage.at_once)
         self._hung: set[str] = set()
@@ -100,7 +107,7 @@ class _ClientExamination:
                 for revision in revisions
                 if revision in self._spoken and not self._strict(revision).ended.hung
                 for scenario in scenarios(revision, self._stage.transport)
-                if scenario.id != STRICT
+                if scenario.id != STRICT and (not self._only or scenario.id in self._only)
             )
         )
         for runs in self._runs.values():
@@ -197,9 +204,12 @@ def _judged(check: Check, runs: dict[str, ClientRun]) -> tuple[Found, str]:
     """Return what the judge of a scenario has found, and why it has found out nothing."""
     found = Found()
     assert check.judge is not None
-    run = runs.get(check.requirement.id)
+    id = check.requirement.id
+    # A judge without a scenario of its own judges the run with the strict server.
+    run = runs.get(id if has_scenario(id) else STRICT)
     if run is None:
-        return found, f"not run: {runs[STRICT].ended} with the strict server"
+        why = f"{runs[STRICT].ended} with the strict server" if runs[STRICT].ended.hung else ""
+        return found, why or "its scenario was not run"
     try:
         check.judge(run, found)
     except NotTested as error:

@@ -89,7 +89,9 @@ class ReferenceCall:
     @property
     def progress_token(self) -> Any:
         """Token of the progress notifications that the client wants; None for none."""
-        return self.meta.get(self.server.profile.progress_token_key)
+        token = self.meta.get(self.server.profile.progress_token_key)
+        # What is no token cannot be repeated in a notification.
+        return token if type(token) in (int, str) else None
 
     @property
     def digest(self) -> str:

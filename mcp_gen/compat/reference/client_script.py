@@ -5,24 +5,27 @@ A peer of the zoo of clients breaks one rule by overriding one step.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import asyncio
+from collections.abc import Callable, Coroutine
 from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from mcp_gen.compat.json_values import Json, is_object, member, objects
+from mcp_gen.compat.json_values import Json, entries, is_object, member, objects
 from mcp_gen.compat.method_names import NoSuchMethod, method_of, python_name
 from mcp_gen.compat.reference.client import ReferenceClient, ServerReply
 from mcp_gen.compat.reference.shaping import shaped
 from mcp_gen.schemas.schema import BadSchema, JsonSchema, Misfit, NeedsWorker
 
 if TYPE_CHECKING:
+    from mcp_gen.compat.transcript import WireEvent
     from mcp_gen.compat.wire.wire import Wire
 
 __all__ = ["ARGUMENTS", "ClientScript", "ScriptFailure"]
 
 ARGUMENTS: dict[str, Json] = {"echo": {"text": "hello"}, "count": {"steps": 3}}
 """Arguments of the tools that need some, by name."""
+TOOLS = "list_tools"
 WAITING = "wait"
 """The tool that does not return."""
 GIVE_UP_S = 0.05
@@ -47,6 +50,10 @@ class ClientScript(ReferenceClient):
         self.opens = opens
         self.schemas: dict[str, Any] = {}
         """Output schemas of the tools, by name."""
+        self.tools_timeout_s = self.timeout_s
+        """Longest wait for the list of tools, in seconds."""
+        self.fault = ""
+        """What went wrong between the steps: the next one fails with it."""
 
     async def run(self) -> None:
         """Run the script.
@@ -74,11 +81,12 @@ class ClientScript(ReferenceClient):
     async def use(self) -> None:
         """Do everything that the server declares."""
         declared = self.server_capabilities
+        completes = method_of(self.profile, "complete").capability or "prompts"
         if "prompts" in declared:
             await self.use_prompts()
         if "resources" in declared:
             await self.use_resources()
-        if "completions" in declared:
+        if "prompts" in declared and completes in declared:
             await self.complete()
         if "tools" in declared:
             await self.use_tools()
@@ -134,6 +142,29 @@ class ClientScript(ReferenceClient):
         """Close the connection."""
         await self.aclose()
 
+    # --- what comes ---
+
+    def _heard(self, event: WireEvent) -> None:
+        super()._heard(event)
+        if event.sender == "server" and event.kind == "message":
+            for entry in entries(event.message):
+                if "method" in entry and "id" not in entry:
+                    self.notified(entry)
+
+    def notified(self, frame: Json) -> None:
+        """Take a notification: nothing comes of it."""
+
+    def later(self, doing: Coroutine[Any, Any, Any]) -> None:
+        """Do something beside the steps; it ends with the connection at the latest."""
+        task = asyncio.get_running_loop().create_task(doing)
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+
+    async def _answer(self, asked: Json) -> None:
+        # Where the server sends no requests, none is answered.
+        if self.profile.asks_client == "server_request":
+            await super()._answer(asked)
+
     # --- parts of steps ---
 
     def token(self, number: int) -> Any:
@@ -161,7 +192,10 @@ class ClientScript(ReferenceClient):
             ScriptFailure: no answer, an error, or no valid result.
         """
         for _ in range(MAX_ROUNDS):
-            reply = await self.ask(name, params, meta=meta)
+            within_s = self.tools_timeout_s if name == TOOLS else self.timeout_s
+            reply = await self.ask(name, params, meta=meta, within_s=within_s)
+            if reply.timed_out:
+                await self.stop_waiting(reply)
             requests = member(reply.result, "inputRequests")
             if not is_object(requests) or self.profile.asks_client == "server_request":
                 return self.result_of(name, reply)
@@ -172,12 +206,18 @@ class ClientScript(ReferenceClient):
                 params = {**params, "requestState": state}
         raise ScriptFailure(f"{name}: asked {MAX_ROUNDS} times")
 
+    async def stop_waiting(self, reply: ServerReply) -> None:
+        """Cancel a request that is not answered in time."""
+        await self.tell("cancelled", {"requestId": member(reply.asked.message, "id")})
+
     def result_of(self, name: str, reply: ServerReply) -> Json:
         """Return the result of a request.
 
         Raises:
             ScriptFailure: no answer, an error, or no valid result.
         """
+        if self.fault:
+            raise ScriptFailure(self.fault)
         if reply.result is None:
             raise ScriptFailure(f"{name}: {reply.error or 'no answer'}")
         result = self.completed(reply.result)

@@ -7,7 +7,7 @@ breaks one rule by overriding one method.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -55,6 +55,8 @@ class ReferenceServer(FeatureHandlers, ServerRounds, TasksOfServer):
         self._asked: dict[str, asyncio.Future[Json]] = {}
         self._is_open = self.profile.handshake is None
         self._to_client: Outlet = _nowhere
+        self.note: Callable[[str], None] = _nowhere
+        """Writes down what the client did beside the connection."""
 
     # --- messages in ---
 
@@ -301,7 +303,9 @@ class ReferenceServer(FeatureHandlers, ServerRounds, TasksOfServer):
 
     async def initialize(self, call: ReferenceCall) -> Json:
         """Answer the handshake with the only revision there is."""
-        self.client_capabilities = call.params["capabilities"]
+        # A handshake that asks for a newer revision may declare what this one lacks.
+        has = wire_type(self.profile, "ClientCapabilities")
+        self.client_capabilities = shaped(has, call.params["capabilities"])
         return {
             "protocolVersion": self.profile.revision,
             "capabilities": self.capabilities(),
@@ -400,5 +404,5 @@ def _key(id: Any) -> str:
     return msgspec.json.encode(id).decode()
 
 
-def _nowhere(frame: Mapping[str, Any]) -> None:
+def _nowhere(frame: Any) -> None:
     """Stand in for the way to the client before there is one."""

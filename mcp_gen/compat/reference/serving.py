@@ -34,6 +34,7 @@ class DuplexServing:
     async def serve(self, transport: Duplex) -> None:
         """Serve the client until it disconnects."""
         self._transport = transport
+        self.server.note = self._note
         self.server.connected(self._send)
         await transport.start(self)
         await self._ended.wait()
@@ -44,6 +45,9 @@ class DuplexServing:
         data = msgspec.json.encode(frame)
         self.transcript.add("server", "message", data)
         self._transport.send(data)
+
+    def _note(self, about: str) -> None:
+        self.transcript.add("client", "request", about=about)
 
     # --- receiver of the transport ---
 

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from mcp_gen.compat.checks.found import Found
     from mcp_gen.compat.transcript import WireEvent
 
-__all__ = ["asks_as_in", "goes_on", "last_events", "must_end_well", "rejects"]
+__all__ = ["asks_as_in", "calls_of", "goes_on", "last_events", "must_end_well", "rejects"]
 
 
 def must_end_well(run: ClientRun) -> None:
@@ -48,7 +48,7 @@ def goes_on(expected: str, *, given: Callable[[ClientRun], bool] | None = None) 
     return judge
 
 
-def rejects(expected: str, control: str, *, detects: str = "") -> Judge:
+def rejects(expected: str, control: str, *, detects: str = "", tool: str = "") -> Judge:
     """Return a judge: the client meets an error, as its exit code says.
 
     Args:
@@ -61,6 +61,8 @@ def rejects(expected: str, control: str, *, detects: str = "") -> Judge:
 
     def judge(run: ClientRun, found: Found) -> None:
         must_end_well(run)
+        if tool and not calls_of(run, tool):
+            raise NotTested(f"the client did not call the tool `{tool}`")
         if run.run_of(control).ended.well:
             raise NotTested("the exit code of the client does not tell of errors")
         if detects and run.run_of(detects).ended.well:
@@ -99,6 +101,14 @@ def asks_as_in(expected: str, control: str) -> Judge:
             found.broken(expected, f"{run.ended}, else: {other.ended}", *last_events(run))
 
     return judge
+
+
+def calls_of(run: ClientRun, tool: str) -> int:
+    """Return how often the client has called a tool."""
+    call_tool = run.profile.call_tool
+    assert call_tool is not None
+    asked = run.requests(call_tool.name)
+    return sum(member(one.members, "params", "name") == tool for one in asked)
 
 
 def last_events(run: ClientRun, count: int = 3) -> list[WireEvent]:

@@ -68,6 +68,7 @@ class _StagedServer:
         self._transport: Transport = transport
 
     async def serve(self, transport: Duplex) -> None:
-        serving = DuplexServing(self._scenario.server(self._revision), self._transport)
+        server = self._scenario.server(self._revision)
+        serving = DuplexServing(server, self._transport)
         self.transcripts.append(serving.transcript)
         await serving.serve(transport)

@@ -12,7 +12,15 @@ from mcp_gen.compat.checks.client_run import STRICT
 from mcp_gen.compat.reference.server import ReferenceServer
 from mcp_gen.compat.requirements.manifest import requirements
 
-__all__ = ["Scenario", "control", "scenario", "scenario_of", "scenarios", "stimulus"]
+__all__ = [
+    "Scenario",
+    "control",
+    "has_scenario",
+    "scenario",
+    "scenario_of",
+    "scenarios",
+    "stimulus",
+]
 
 S = TypeVar("S", bound=type[ReferenceServer])
 
@@ -105,6 +113,11 @@ def scenario_of(id: str) -> Scenario:
     if found is None:
         raise LookupError(f"no scenario {id!r}; there are: {', '.join(sorted(_scenarios))}")
     return found
+
+
+def has_scenario(id: str) -> bool:
+    """Return True if there is a scenario of an id."""
+    return id in _scenarios
 
 
 def _add(scenario: Scenario) -> None:

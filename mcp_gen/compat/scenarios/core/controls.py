@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from mcp_gen.compat.json_values import Json
     from mcp_gen.compat.reference.call import ReferenceCall
 
-__all__ = ["REFUSES_CALLS", "REFUSES_PROMPTS", "RefusingServer"]
+__all__ = ["REFUSES_CALLS", "REFUSES_PROMPTS", "RefusesCalls", "RefusesPrompts", "RefusingServer"]
 
 
 class RefusingServer(ReferenceServer):
@@ -33,16 +33,27 @@ class RefusingServer(ReferenceServer):
         return Failure(self.profile.errors.internal_error, "Internal error")
 
 
-class _RefusesCalls(RefusingServer):
+class RefusesCalls(RefusingServer):
+    """Answers each call of a tool with an error; its tools have no annotations."""
+
     refused = "call_tool"
 
+    def tools(self) -> list[Json]:
+        """Return the tools without annotations."""
+        return [
+            {key: value for key, value in tool.items() if key != "annotations"}
+            for tool in super().tools()
+        ]
 
-class _RefusesPrompts(RefusingServer):
+
+class RefusesPrompts(RefusingServer):
+    """Answers each request for a prompt with an error."""
+
     refused = "get_prompt"
 
 
 REFUSES_CALLS = "refuses:call_tool"
 REFUSES_PROMPTS = "refuses:get_prompt"
 
-control(REFUSES_CALLS, _RefusesCalls)
-control(REFUSES_PROMPTS, _RefusesPrompts)
+control(REFUSES_CALLS, RefusesCalls)
+control(REFUSES_PROMPTS, RefusesPrompts)
