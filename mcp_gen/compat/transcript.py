@@ -11,12 +11,12 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias, TypeVar
 import msgspec
 from msgspec import UNSET, Struct
 
-from mcp_gen.compat.json_values import Json, entries
+from mcp_gen.compat.json_values import Json, entries, is_same_id
 
 if TYPE_CHECKING:
     from mcp_gen.compat.frame_check import Sender
 
-__all__ = ["Kind", "Transcript", "Transport", "WireEvent", "WireFrame"]
+__all__ = ["Kind", "Transcript", "Transport", "WireEvent", "WireFrame", "answer_in"]
 
 Kind: TypeAlias = Literal["message", "request", "response", "sse", "ended", "closed"]
 Transport: TypeAlias = Literal["memory", "stdio", "http"]
@@ -195,3 +195,13 @@ def _decoded(data: bytes) -> Any:
         return msgspec.json.decode(data)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         return UNSET
+
+
+def answer_in(event: WireEvent, id: Any) -> Json | None:
+    """Return the answer to a request id in a message; None if it is not in it."""
+    if event.kind != "message":
+        return None
+    for entry in entries(event.message):
+        if "method" not in entry and "id" in entry and is_same_id(entry["id"], id):
+            return entry
+    return None

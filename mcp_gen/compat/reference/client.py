@@ -9,13 +9,14 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 from msgspec import UNSET, Struct
 
-from mcp_gen.compat.json_values import Json, entries, is_object, is_same_id, member, objects
+from mcp_gen.compat.json_values import Json, entries, is_object, member, objects
 from mcp_gen.compat.method_names import method_of, python_name
 from mcp_gen.compat.reference.call import Failure, Unanswered
 from mcp_gen.compat.reference.http_headers import request_headers
 from mcp_gen.compat.reference.resuming import resumed
 from mcp_gen.compat.reference.rounds import next_round
-from mcp_gen.compat.reference.shaping import shaped, wire_type
+from mcp_gen.compat.reference.shaping import filled_in, shaped, wire_type
+from mcp_gen.compat.transcript import answer_in
 from mcp_gen.compat.wire.http import HttpWire, SsePairWire
 from mcp_wire import profile as profile_of
 
@@ -26,7 +27,7 @@ if TYPE_CHECKING:
     from mcp_wire.method import Method
     from mcp_wire.profile import Profile
 
-__all__ = ["Answers", "ReferenceClient", "ServerReply", "plain_capabilities"]
+__all__ = ["Answers", "ReferenceClient", "ServerReply", "answer_in", "plain_capabilities"]
 
 TIMEOUT_S = 5.0
 SETTLE_S = 0.05
@@ -106,7 +107,7 @@ class Answers:
         """Return the form, filled in; consent alone for a page to visit."""
         if params.get("mode") == "url":
             return {"action": "accept"}
-        return {"action": "accept", "content": _filled_in(params)}
+        return {"action": "accept", "content": filled_in(params)}
 
 
 class ReferenceClient:
@@ -567,28 +568,3 @@ def plain_capabilities(profile: Profile) -> Json:
     every: Json = {"roots": {"listChanged": True}, "sampling": {}, "elicitation": {}}
     made: Json = shaped(wire_type(profile, "ClientCapabilities"), every)
     return made
-
-
-def answer_in(event: WireEvent, id: Any) -> Json | None:
-    """Return the answer to a request id in a message; None if it is not in it."""
-    if event.kind != "message":
-        return None
-    for entry in entries(event.message):
-        if "method" not in entry and "id" in entry and is_same_id(entry["id"], id):
-            return entry
-    return None
-
-
-_EXAMPLES: dict[Any, Any] = {"string": "text", "integer": 1, "number": 1.5, "boolean": True}
-
-
-def _filled_in(params: Json) -> Json:
-    """Return content for the form of a question."""
-    properties = member(params, "requestedSchema", "properties")
-    content: Json = {}
-    for name, field in properties.items() if is_object(properties) else ():
-        choices = member(field, "enum") or [
-            one.get("const") for one in objects(member(field, "oneOf"))
-        ]
-        content[name] = choices[0] if choices else _EXAMPLES.get(member(field, "type"), "text")
-    return content

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
+from mcp_gen.compat.json_values import Json, is_object, member, objects
 from mcp_wire import encode
 from mcp_wire.base import decode_strictly
 from mcp_wire.lenient_decoding import without_extra
@@ -14,7 +15,7 @@ from mcp_wire.lenient_decoding import without_extra
 if TYPE_CHECKING:
     from mcp_wire.profile import Profile
 
-__all__ = ["log_levels", "part_names", "required_members", "shaped", "wire_type"]
+__all__ = ["filled_in", "log_levels", "part_names", "required_members", "shaped", "wire_type"]
 
 
 def wire_type(profile: Profile, name: str) -> Any:
@@ -50,3 +51,18 @@ def shaped(kind: Any, value: Any) -> Any:
     """
     named = without_extra(kind, msgspec.json.encode(value))
     return msgspec.json.decode(encode(decode_strictly(kind, named)))
+
+
+_EXAMPLES: dict[Any, Any] = {"string": "text", "integer": 1, "number": 1.5, "boolean": True}
+
+
+def filled_in(params: Json) -> Json:
+    """Return content for the form of a question."""
+    properties = member(params, "requestedSchema", "properties")
+    content: Json = {}
+    for name, field in properties.items() if is_object(properties) else ():
+        choices = member(field, "enum") or [
+            one.get("const") for one in objects(member(field, "oneOf"))
+        ]
+        content[name] = choices[0] if choices else _EXAMPLES.get(member(field, "type"), "text")
+    return content
