@@ -90,6 +90,8 @@ def asks_as_in(expected: str, control: str) -> Judge:
         other = run.run_of(control)
         if other.ended.hung:
             raise NotTested(f"in the scenario {control}, too, {other.ended}")
+        if _cancelled(run) != _cancelled(other):
+            raise NotTested("the client ran out of time in one of the runs")
         found.saw()
         here, there = _asked(run), _asked(other)
         for name in sorted(here.keys() | there.keys()):
@@ -114,6 +116,16 @@ def calls_of(run: ClientRun, tool: str) -> int:
 def last_events(run: ClientRun, count: int = 3) -> list[WireEvent]:
     """Return the last messages of a run, as evidence."""
     return [event for one in run.transcripts for event in one.messages()][-count:]
+
+
+def _cancelled(run: ClientRun) -> int:
+    """Return how often the client has cancelled a request."""
+    cancelled = run.profile.cancelled
+    return sum(
+        cancelled is not None and one.members.get("method") == cancelled.name
+        for one in run.frames()
+        if one.event.sender == "client"
+    )
 
 
 def _asked(run: ClientRun) -> Counter[str]:
