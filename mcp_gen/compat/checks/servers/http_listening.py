@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from mcp_gen.compat.checks.check import probe, rule
+from mcp_gen.compat.checks.dialogue import Dialogue
 from mcp_gen.compat.checks.found import NotTested
 from mcp_gen.compat.checks.http_exchanges import answers_in, exchange_of, exchanges, http_of
 from mcp_gen.compat.checks.servers.http_streams import NO_CALLS, key
@@ -50,10 +51,11 @@ def a_get_opens_a_stream_or_gets_status_405(transcript: Transcript, found: Found
 @rule("http:get:unrelated", unseen=NO_GET)
 def messages_of_a_get_stream_belong_to_no_request(transcript: Transcript, found: Found) -> None:
     profile = profile_of(transcript.revision)
+    # Progress of a task goes on when the request that has begun it is answered.
     tokens = {
-        key(member(frame, "params", "_meta", profile.progress_token_key)): event
-        for event, frame in transcript.frames("client")
-        if "method" in frame
+        key(one.meta.get(profile.progress_token_key)): one.asked.event
+        for one in transcript.derived(Dialogue).by_client
+        if not one.starts_task
     }
     for one in listening(transcript):
         found.saw()
