@@ -83,15 +83,19 @@ def no_answer_comes_on_a_get_stream(transcript: Transcript, found: Found) -> Non
 @rule("http:no-broadcast", unseen="the server asked nothing")
 def a_message_goes_out_on_one_stream(transcript: Transcript, found: Found) -> None:
     first: dict[str, WireEvent] = {}
-    for one in exchanges(transcript):
-        for event, frame in one.frames:
-            if one.resumes or "method" not in frame or "id" not in frame:
-                continue
-            found.saw()
-            before = first.setdefault(key(frame["id"]), event)
-            if before.exchange != event.exchange and before.message == event.message:
-                expected = "each message on one stream alone"
-                found.broken(expected, "the same request on two streams", before, event)
+    came = [
+        one
+        for exchange in exchanges(transcript)
+        if not exchange.resumes
+        for one in exchange.frames
+        if "method" in one[1] and "id" in one[1]
+    ]
+    for event, frame in sorted(came, key=lambda one: one[0].number):
+        found.saw()
+        before = first.setdefault(key(frame["id"]), event)
+        if before.exchange != event.exchange and before.message == event.message:
+            expected = "each message on one stream alone"
+            found.broken(expected, "the same request on two streams", before, event)
 
 
 @rule("http:event-ids", unseen="no event had an id")
