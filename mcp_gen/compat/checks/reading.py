@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from mcp_gen.compat.json_values import Json, is_array, is_object, is_same_id
+from mcp_gen.compat.wire.sse import fields_of
 
 if TYPE_CHECKING:
     from mcp_gen.compat.frame_check import Sender
@@ -37,8 +38,17 @@ class AnswerFrame(NamedTuple):
 
 
 def placed(transcript: Transcript, sender: Sender | None = None) -> Iterator[Placed]:
-    """Yield the frames of one side, or of both, with their places."""
+    """Yield the frames of one side, or of both, with their places.
+
+    What a resumed stream brings once more is left out: it is the same event, and was sent once.
+    """
+    seen: set[str] = set()
     for event in transcript.messages(sender):
+        id = fields_of(event.about).get("id") if transcript.transport == "http" else None
+        if id and id in seen:
+            continue
+        if id:
+            seen.add(id)
         if is_array(event.message):
             for number, entry in enumerate(event.message):
                 if is_object(entry):

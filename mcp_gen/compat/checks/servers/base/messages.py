@@ -171,7 +171,7 @@ def pings_are_answered_with_an_empty_result(transcript: Transcript, found: Found
                 came = f"one with {', '.join(sorted(result.keys() - {'_meta'}))}"
                 where = f"{answer.where}.result"
                 found.broken("an empty result", came, *answer.events, where=where)
-        elif not is_plain(one):
+        elif not is_plain(one) or is_refused_by_http(transcript, one):
             continue
         elif answer is not None:
             found.broken("a ping is answered with a result", "no result", *answer.events)
@@ -184,6 +184,12 @@ def is_plain(asked: Placed) -> bool:
     """Return True for a request like any other: alone, with a number as its id, and no params."""
     id = asked.frame.get("id")
     return asked.where == "$" and type(id) is int and id > 0 and "params" not in asked.frame
+
+
+def is_refused_by_http(transcript: Transcript, asked: Placed) -> bool:
+    """Return True for a request that HTTP has refused, as for a header that is wrong."""
+    head = transcript.head(asked.event.exchange) if asked.event.exchange else None
+    return head is not None and head.status >= 400
 
 
 @rule("base:answers:result-or-error", unseen="no answer came")
