@@ -133,15 +133,15 @@ class Transcript:
         return event
 
     def listen(self, act: Callable[[WireEvent], None]) -> None:
-        """ReferenceCall a function with each event from now on."""
+        """Call a function with each event from now on."""
         self._listeners.append(act)
 
     def messages(self, sender: Sender | None = None) -> Iterator[WireEvent]:
         """Yield the messages of one side, or of both; what is repeated is one message."""
         for event in self.events:
-            if event.kind == "message" and sender in (None, event.sender):
-                if event.number not in self._repeated:
-                    yield event
+            is_new = event.kind == "message" and event.number not in self._repeated
+            if is_new and sender in (None, event.sender):
+                yield event
 
     def _note_repeated(self, event: WireEvent) -> None:
         """Note a message with an event's id that came before, where one of both was resumed."""

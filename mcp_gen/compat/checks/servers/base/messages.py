@@ -192,12 +192,6 @@ def is_plain(asked: Placed) -> bool:
     return asked.where == "$" and type(id) is int and id > 0 and "params" not in asked.frame
 
 
-def is_refused_by_http(transcript: Transcript, asked: Placed) -> bool:
-    """Return True for a request that HTTP has refused, as for a header that is wrong."""
-    head = transcript.head(asked.event.exchange) if asked.event.exchange else None
-    return head is not None and head.status >= 400
-
-
 @rule("base:answers:result-or-error", unseen="no answer came")
 def answers_have_a_result_or_an_error(transcript: Transcript, found: Found) -> None:
     for event, where, frame in placed(transcript, "server"):
