@@ -36,6 +36,12 @@ async def test_our_client_breaks_no_rule_at_any_revision() -> None:
     assert shown(report) == {}
     assert [one.agreed for one in report.openings] == list(mcp_wire.REVISIONS)
     assert report.name == "own 1.0.0"
+    untested = {one.requirement for one in report.outcomes if one.verdict == "not tested"}
+    assert untested == {
+        # Without a pinned revision it asks for the newest, and it has no extensions.
+        "lifecycle:client:versions:supported",
+        "lifecycle:client:extensions:names",
+    }
 
 
 @pytest.mark.parametrize("revision", [HANDSHAKE, PER_REQUEST])
