@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterable, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from mcp_gen.compat.doctor.client_examination import examine_client
@@ -21,16 +21,16 @@ if TYPE_CHECKING:
     from mcp_gen.compat.transcript import Transport
     from mcp_gen.compat.zoo.zoo import Pair
 
-__all__ = ["examined_client", "faults_of_pairs"]
+__all__ = ["LIMIT_S", "PatientStage", "examined_client", "faults_of_pairs"]
 
 PAIRS_AT_ONCE = 12
 RUNS_AT_ONCE = 4
 """Numbers that keep a processor busy: with more, each run would be slow, and none done sooner."""
-LIMIT_S = 10.0
+LIMIT_S = 60.0
 """Time limit of a run: some milliseconds, where the machine has nothing else to do."""
 HANGING_LIMIT_S = 2.0
 """Time limit of the run in which a client hangs because that is the rule that it breaks."""
-TIMEOUT_S = 8.0
+TIMEOUT_S = 30.0
 """Longest wait for an answer."""
 IN_VAIN_S = 0.1
 """Longest wait for the answer that the server of one scenario never gives."""
@@ -49,27 +49,33 @@ ALSO_SPOKEN = {
 """Revisions that clients must be seen to speak, too, for a requirement."""
 
 
-class _ZooStage:
-    """Stage of a client of the zoo, which waits in vain for no longer than it must."""
+class PatientStage:
+    """Stage of clients with long time limits, but where a server never answers; see `Stage`.
 
-    def __init__(self, peer: type[ClientScript], transport: Transport, hanging_in: str) -> None:
+    Args:
+        run: Runs the client, given a server, its revision, and the longest wait for the list of
+            tools, in seconds.
+        transport: What the memory stands for.
+        hanging_in: Id of the scenario in which the client hangs.
+    """
+
+    def __init__(
+        self,
+        run: Callable[[ConnectableServer, str, float], Awaitable[None]],
+        transport: Transport = "memory",
+        hanging_in: str = "",
+    ) -> None:
         self.transport: Transport = transport
         self.at_once = RUNS_AT_ONCE
-        self._peer = peer
+        self._run = run
         self._hanging_in = hanging_in
 
     async def perform(self, scenario: Scenario, revision: str, limit_s: float) -> Performance:
         """Run the client once."""
+        tools_timeout_s = IN_VAIN_S if scenario.id == NEVER_LISTS else TIMEOUT_S
 
         async def run(server: ConnectableServer, revision: str) -> None:
-            opens = MemoryOpener(lambda spoken: server)
-            client = self._peer(opens, revision)
-            client.timeout_s = TIMEOUT_S
-            client.tools_timeout_s = IN_VAIN_S if scenario.id == NEVER_LISTS else TIMEOUT_S
-            try:
-                await client.run()
-            finally:
-                await opens.aclose()
+            await self._run(server, revision, tools_timeout_s)
 
         limit_s = HANGING_LIMIT_S if scenario.id == self._hanging_in else limit_s
         return await MemoryStage(run, transport=self.transport).perform(scenario, revision, limit_s)
@@ -90,8 +96,19 @@ async def examined_client(
         transport: What the memory stands for.
         hanging_in: Id of the scenario in which the client hangs.
     """
+
+    async def run(server: ConnectableServer, revision: str, tools_timeout_s: float) -> None:
+        opens = MemoryOpener(lambda spoken: server)
+        client = peer(opens, revision)
+        client.timeout_s = TIMEOUT_S
+        client.tools_timeout_s = tools_timeout_s
+        try:
+            await client.run()
+        finally:
+            await opens.aclose()
+
     return await examine_client(
-        _ZooStage(peer, transport, hanging_in),
+        PatientStage(run, transport, hanging_in),
         target=peer.__name__,
         revisions=revisions,
         limit_s=LIMIT_S,
