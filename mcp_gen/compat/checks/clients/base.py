@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import TYPE_CHECKING, Any
 
 from mcp_gen.compat.checks.check import rule
@@ -139,16 +140,19 @@ def notifications_of_clients_have_no_id(transcript: Transcript, found: Found) ->
 
 @rule("base:client:answers:id", unseen=NO_QUESTION)
 def answers_have_the_id_of_a_question(transcript: Transcript, found: Found) -> None:
-    asked: dict[str, WireEvent] = {}
+    asked: Counter[str] = Counter()
     for event, frame in conversation(transcript):
-        if event.sender == "server" and is_request(frame):
+        if event.sender == "server" and "method" in frame and "id" in frame:
+            # Also a notification that has an id: whoever takes it for a request answers it.
             found.saw()
-            asked[id_key(frame["id"])] = event
+            asked[id_key(frame["id"])] += 1
         elif event.sender == "client" and is_answer(frame) and frame.get("id") is not None:
             key = id_key(frame["id"])
-            if asked.pop(key, None) is None:
+            if not asked[key]:
                 expected = "an answer has the id of a question that is open"
                 found.broken(expected, f"no question has the id {key}", event, where="$.id")
+            else:
+                asked[key] -= 1
 
 
 @rule("base:client:answers:shape", unseen=NO_QUESTION)
