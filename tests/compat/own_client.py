@@ -52,7 +52,13 @@ async def use_everything(target: Any, revision: str | None = None, timeout_s: fl
         McpGenError: something went wrong.
     """
     client = Client(
-        "own", "1.0.0", sampling=_answer, elicitation=_fill_in, roots=["/tmp"], timeout_s=timeout_s
+        "own",
+        "1.0.0",
+        sampling=_answer,
+        elicitation=_fill_in,
+        roots=["/tmp"],
+        tasks=True,
+        timeout_s=timeout_s,
     )
     async with client:
         session = await client.connect(target, revision=revision)
@@ -68,8 +74,8 @@ async def use_everything(target: Any, revision: str | None = None, timeout_s: fl
 async def _use_prompts(session: ClientSession, *, completes: bool) -> None:
     for prompt in [one async for one in session.prompts()]:
         await session.get_prompt(prompt.name, {one.name: "Ada" for one in prompt.arguments or []})
-        if completes:
-            argument = CompletionArgument(name="name", value="A")
+        for named in (prompt.arguments or []) if completes else []:
+            argument = CompletionArgument(name=named.name, value="A")
             await session.complete(PromptReference(name=prompt.name), argument)
 
 

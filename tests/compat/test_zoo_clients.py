@@ -8,6 +8,7 @@ import mcp_wire
 from mcp_gen.compat.reference.client_script import ClientScript
 from mcp_gen.compat.report.model import Report
 from mcp_gen.compat.requirements.manifest import requirements
+from mcp_gen.compat.transcript import Transport
 from mcp_gen.compat.zoo.zoo import Pair, zoo
 from tests.compat.examining import revisions_to_try
 from tests.compat.examining_clients import examined_client, transport_of
@@ -39,9 +40,12 @@ async def test_a_client_that_breaks_a_rule_is_found_out_and_its_twin_is_not(pair
         assert verdicts[pair.requirement] == ("passed", ""), "the twin must be judged"
 
 
+@pytest.mark.parametrize("transport", ["memory", "http"])
 @pytest.mark.parametrize("revision", mcp_wire.REVISIONS)
-async def test_the_reference_client_breaks_no_rule_at_any_revision(revision: str) -> None:
-    report = await examined_client(ClientScript, (revision,))
+async def test_the_reference_client_breaks_no_rule_at_any_revision(
+    revision: str, transport: Transport
+) -> None:
+    report = await examined_client(ClientScript, (revision,), transport)
     assert {one.requirement: one.findings for one in report.failed()} == {}
     assert report.openings[0].agreed == revision
     assert report.name == "mcp-gen reference client 1.0.0"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from mcp_gen.compat.reference.call import ReferenceCall
 from mcp_gen.compat.reference.server import ReferenceServer
 from mcp_gen.compat.scenarios.core.controls import (
     REFUSES_CALLS,
@@ -16,7 +17,6 @@ from mcp_gen.compat.scenarios.scenario import scenario
 
 if TYPE_CHECKING:
     from mcp_gen.compat.json_values import Json
-    from mcp_gen.compat.reference.call import ReferenceCall
 
 PROMPTS = 9
 
@@ -76,3 +76,9 @@ class ManyPrompts(ReferenceServer):
             for one in super().prompts()
             for n in range(PROMPTS)
         ]
+
+    async def get_prompt(self, call: ReferenceCall) -> Json:
+        """Return the messages of a prompt, under any of its names."""
+        name = str(call.params["name"]).rstrip("0123456789")
+        frame = {**call.frame, "params": {**call.params, "name": name}}
+        return await super().get_prompt(ReferenceCall(self, frame, call.outlet))
