@@ -21,7 +21,11 @@ from mcp_gen.types import (
 
 __all__ = ["use_everything"]
 
-ARGUMENTS: dict[str, dict[str, Any]] = {"echo": {"text": "Zoë"}, "count": {"steps": 3}}
+ARGUMENTS: dict[str, dict[str, Any]] = {
+    "echo": {"text": "Zoë"},
+    "count": {"steps": 3},
+    "slow_failing": {"how": "tool"},
+}
 GIVE_UP_S = 0.1
 
 

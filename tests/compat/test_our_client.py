@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from mcp_gen.client.connecting.in_process import ConnectableServer
 
 TIMEOUT_S = 0.5
+HTTP_TIMEOUT_S = 1.0
 
 
 async def own(server: ConnectableServer, revision: str) -> None:
@@ -45,13 +46,13 @@ async def test_our_client_breaks_no_rule_at_any_revision() -> None:
 
 async def own_over_http(url: str, revision: str) -> None:
     """Use everything of a server over HTTP, without a pinned revision."""
-    await use_everything(url, None, timeout_s=TIMEOUT_S)
+    await use_everything(url, None, timeout_s=HTTP_TIMEOUT_S)
 
 
 @pytest.mark.parametrize("revision", mcp_wire.REVISIONS)
 async def test_our_client_breaks_no_rule_over_http(revision: str) -> None:
     report = await examine_client(
-        LocalHttpStage(own_over_http), target="own", revisions=(revision,), limit_s=4.0
+        LocalHttpStage(own_over_http), target="own", revisions=(revision,), limit_s=8.0
     )
     assert shown(report) == {}
     assert [one.agreed for one in report.openings] == [revision]

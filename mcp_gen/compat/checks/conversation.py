@@ -11,6 +11,7 @@ import msgspec
 
 import mcp_wire
 from mcp_gen.compat.json_values import Json, member
+from mcp_gen.compat.method_names import openings
 from mcp_wire import profile as profile_of
 
 if TYPE_CHECKING:
@@ -72,7 +73,7 @@ def is_foreign(frame: Json, revision: str) -> bool:
         names = [p.protocol_version_key for p in _profiles() if p.protocol_version_key]
         said = [member(frame, "params", "_meta", name) for name in names]
         return profile.protocol_version_key is None and any(one is not None for one in said)
-    return method in _openings()
+    return method in openings()
 
 
 def is_request(frame: Json) -> bool:
@@ -104,10 +105,3 @@ def methods_of_any() -> frozenset[str]:
 @cache
 def _profiles() -> tuple[Any, ...]:
     return tuple(profile_of(revision) for revision in mcp_wire.REVISIONS)
-
-
-@cache
-def _openings() -> frozenset[str]:
-    """Return the names of the requests with which connections are opened."""
-    found = {row.name for p in _profiles() for row in (p.handshake, p.discover) if row}
-    return frozenset(found)
