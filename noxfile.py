@@ -222,9 +222,10 @@ def browser(session: nox.Session) -> None:
     """Test pages in Debian's Chromium, which is installed if it is missing (as root)."""
     install(session, "test", "browser", project=True)
     if not CHROMIUM.exists():
-        apt = ("apt-get", "--quiet=2")
+        apt, env = ("apt-get", "--quiet=2"), {"DEBIAN_FRONTEND": "noninteractive"}
+        package = ("install", "--yes", "--no-install-recommends", "chromium")
         session.run(*apt, "update", external=True)
-        session.run(*apt, "install", "--yes", "--no-install-recommends", "chromium", external=True)
+        session.run(*apt, *package, external=True, env=env)
     run_tests(session, *(session.posargs or ("tests/browser",)))
 
 

@@ -12,6 +12,7 @@ import msgspec
 from msgspec import UNSET, Struct
 
 from mcp_gen.compat.json_values import Json, entries, is_same_id
+from mcp_gen.compat.wire.sse import fields_of
 
 if TYPE_CHECKING:
     from mcp_gen.compat.frame_check import Sender
@@ -83,6 +84,12 @@ class Transcript:
         self._began_s = time.monotonic()
         self._listeners: list[Callable[[WireEvent], None]] = []
         self._news = asyncio.Event()
+        self._resuming: set[int] = set()
+        """HTTP exchanges that ask for the rest of a stream."""
+        self._came: dict[tuple[str, bytes], bool] = {}
+        """Messages that came with the id of an event; True for those of a resumed stream."""
+        self._repeated: set[int] = set()
+        """Numbers of the messages that a resumed stream has brought once more."""
         self._derived: dict[tuple[Any, ...], tuple[int, Any]] = {}
         """Values by their function and arguments, with the number of events they were made of."""
 
@@ -118,6 +125,8 @@ class Transcript:
             self.is_full = True
             return event
         self.events.append(event)
+        if exchange:
+            self._note_repeated(event)
         for act in self._listeners:
             act(event)
         self._news.set()
@@ -128,10 +137,23 @@ class Transcript:
         self._listeners.append(act)
 
     def messages(self, sender: Sender | None = None) -> Iterator[WireEvent]:
-        """Yield the messages of one side, or of both."""
+        """Yield the messages of one side, or of both; what is repeated is one message."""
         for event in self.events:
             if event.kind == "message" and sender in (None, event.sender):
-                yield event
+                if event.number not in self._repeated:
+                    yield event
+
+    def _note_repeated(self, event: WireEvent) -> None:
+        """Note a message with an event's id that came before, where one of both was resumed."""
+        if event.kind == "request" and "last-event-id" in event.headers:
+            self._resuming.add(event.exchange)
+        elif event.kind == "message" and event.sender == "server":
+            id = fields_of(event.about).get("id")
+            if id:
+                key, resumed = (id, event.data), event.exchange in self._resuming
+                if key in self._came and (resumed or self._came[key]):
+                    self._repeated.add(event.number)
+                self._came.setdefault(key, resumed)
 
     def frames(self, sender: Sender | None = None) -> list[WireFrame]:
         """Return the JSON objects of the messages of one side, or of both."""

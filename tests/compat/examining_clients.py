@@ -1,105 +1,177 @@
-"""Examination of one client of the zoo at one revision."""
+"""Examinations of clients of the zoo: many at once, since each of them mostly waits."""
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Mapping, Sequence
-from time import monotonic
-from typing import TYPE_CHECKING
-from unittest.mock import patch
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
 
-from mcp_gen.compat.checks.client_run import Ended
 from mcp_gen.compat.doctor.client_examination import examine_client
 from mcp_gen.compat.reference.client_script import ClientScript
 from mcp_gen.compat.report.model import Report
-from mcp_gen.compat.requirements.manifest import requirements
-from mcp_gen.compat.scenarios.http import HttpStage
 from mcp_gen.compat.scenarios.memory import MemoryStage
-from mcp_gen.compat.scenarios.ready import ReadyServer
+from mcp_gen.compat.scenarios.scenario import scenarios
 from mcp_gen.compat.wire.openers import HttpOpener, MemoryOpener
+from tests.compat.examining import transport_of
+from tests.compat.local_http import LocalHttpStage
+from tests.support.frames import HANDSHAKE
 
 if TYPE_CHECKING:
     from mcp_gen.client.connecting.in_process import ConnectableServer
+    from mcp_gen.compat.scenarios.scenario import Scenario
+    from mcp_gen.compat.scenarios.stage import Performance
     from mcp_gen.compat.transcript import Transport
+    from mcp_gen.compat.zoo.zoo import Pair
 
-__all__ = ["LIMIT_S", "LocalHttpStage", "examined_client", "transport_of"]
+__all__ = ["examined_client", "faults_of_pairs"]
 
-LIMIT_S = 4.0
+PAIRS_AT_ONCE = 12
+RUNS_AT_ONCE = 4
+"""Numbers that keep a processor busy: with more, each run would be slow, and none done sooner."""
+LIMIT_S = 10.0
 """Time limit of a run: some milliseconds, where the machine has nothing else to do."""
-TIMEOUT_S = 3.0
+HANGING_LIMIT_S = 2.0
+"""Time limit of the run in which a client hangs because that is the rule that it breaks."""
+TIMEOUT_S = 8.0
 """Longest wait for an answer."""
-TOOLS_TIMEOUT_S = 0.6
-"""Longest wait for the list of tools, which one scenario never gives."""
-PATIENCE_S = 0.2
-"""Longest wait of a server for what a broken client does not do."""
+IN_VAIN_S = 0.1
+"""Longest wait for the answer that the server of one scenario never gives."""
+
+NEVER_LISTS = "lifecycle:client:timeouts:sent"
+HANGING = (
+    "base:client:supported",
+    "lifecycle:client:versions:disconnects",
+    "lifecycle:client:versions:must-disconnect",
+)
+"""Rules that some clients of the zoo break by doing nothing more."""
+ALSO_SPOKEN = {
+    "lifecycle:client:fallback": (HANDSHAKE,),
+    "lifecycle:client:versions:selected": (HANDSHAKE,),
+}
+"""Revisions that clients must be seen to speak, too, for a requirement."""
 
 
-def transport_of(requirement: str) -> Transport:
-    """Return a transport of a requirement; memory stands for the one that it is about."""
-    over = requirements()[requirement].transport
-    return "memory" if over == "any" else over
+class _ZooStage:
+    """Stage of a client of the zoo, which waits in vain for no longer than it must."""
+
+    def __init__(self, peer: type[ClientScript], transport: Transport, hanging_in: str) -> None:
+        self.transport: Transport = transport
+        self.at_once = RUNS_AT_ONCE
+        self._peer = peer
+        self._hanging_in = hanging_in
+
+    async def perform(self, scenario: Scenario, revision: str, limit_s: float) -> Performance:
+        """Run the client once."""
+
+        async def run(server: ConnectableServer, revision: str) -> None:
+            opens = MemoryOpener(lambda spoken: server)
+            client = self._peer(opens, revision)
+            client.timeout_s = TIMEOUT_S
+            client.tools_timeout_s = IN_VAIN_S if scenario.id == NEVER_LISTS else TIMEOUT_S
+            try:
+                await client.run()
+            finally:
+                await opens.aclose()
+
+        limit_s = HANGING_LIMIT_S if scenario.id == self._hanging_in else limit_s
+        return await MemoryStage(run, transport=self.transport).perform(scenario, revision, limit_s)
 
 
 async def examined_client(
-    peer: type[ClientScript], revisions: Sequence[str], transport: Transport = "memory"
+    peer: type[ClientScript],
+    revisions: Sequence[str],
+    transport: Transport = "memory",
+    *,
+    hanging_in: str = "",
+    only: Collection[str] = (),
 ) -> Report:
-    """Return the report on a client of the zoo."""
-    if transport == "http":
-        return await examined_over_http(peer, revisions)
-
-    async def run(server: ConnectableServer, revision: str) -> None:
-        opens = MemoryOpener(lambda spoken: server)
-        client = peer(opens, revision)
-        client.timeout_s = TIMEOUT_S
-        client.tools_timeout_s = TOOLS_TIMEOUT_S
-        try:
-            await client.run()
-        finally:
-            await opens.aclose()
-
-    with patch.object(ReadyServer, "patience_s", PATIENCE_S):
-        return await examine_client(
-            MemoryStage(run, transport=transport),
-            target=peer.__name__,
-            revisions=revisions,
-            limit_s=LIMIT_S,
-        )
-
-
-class LocalHttpStage(HttpStage):
-    """Stage over HTTP of a client in this process.
+    """Return the report on a client of the zoo.
 
     Args:
-        act: Runs the client to its end, given the URL and the revision of the server.
+        peer: Class of the client.
+        revisions: The revisions.
+        transport: `http`, or what the memory stands for.
+        hanging_in: Id of the scenario in which the client hangs.
+        only: Ids of the scenarios that are run; empty for all.
     """
-
-    def __init__(self, act: Callable[[str, str], Awaitable[None]]) -> None:
-        super().__init__([], at_once=4)
-        self._act = act
-
-    async def run(self, said: Mapping[str, str], limit_s: float) -> Ended:
-        """Run the client; an exception of it counts as exit code 1."""
-        began_s = monotonic()
-        running = asyncio.ensure_future(self._act(said["url"], said["revision"]))
-        await asyncio.wait([running], timeout=limit_s)
-        exit_code = 0 if running.done() else None
-        running.cancel()
-        [error] = await asyncio.gather(running, return_exceptions=True)
-        if error is not None and exit_code == 0:
-            exit_code = 1
-        return Ended(exit_code=exit_code, took_s=monotonic() - began_s, limit_s=limit_s)
+    return await examine_client(
+        _over_http(peer) if transport == "http" else _ZooStage(peer, transport, hanging_in),
+        target=peer.__name__,
+        revisions=revisions,
+        limit_s=LIMIT_S,
+        only=only,
+    )
 
 
-async def examined_over_http(peer: type[ClientScript], revisions: Sequence[str]) -> Report:
-    """Return the report on a client of the zoo over HTTP."""
+def _over_http(peer: type[ClientScript]) -> LocalHttpStage:
+    """Return the stage of a client of the zoo over HTTP."""
 
-    async def run(url: str, revision: str) -> None:
-        client = peer(HttpOpener(url), revision)
+    async def run(said: Mapping[str, str]) -> None:
+        client = peer(HttpOpener(said["url"]), said["revision"])
         client.timeout_s = TIMEOUT_S
-        client.tools_timeout_s = TOOLS_TIMEOUT_S
+        client.tools_timeout_s = IN_VAIN_S if said["scenario"] == NEVER_LISTS else TIMEOUT_S
         await client.run()
 
-    with patch.object(ReadyServer, "patience_s", PATIENCE_S):
-        return await examine_client(
-            LocalHttpStage(run), target=peer.__name__, revisions=revisions, limit_s=LIMIT_S
+    return LocalHttpStage(run)
+
+
+async def faults_of_pairs(cells: Iterable[tuple[Pair, str]]) -> list[str]:
+    """Examine pairs at once; return a line for each peer of which something else was found.
+
+    Args:
+        cells: Pairs, each with a revision.
+    """
+    turns = asyncio.Semaphore(PAIRS_AT_ONCE)
+
+    async def faults(pair: Pair, revision: str) -> list[str]:
+        async with turns:
+            return [
+                *await _faults_of_breaker(pair, revision),
+                *await _faults_of_twin(pair, revision),
+            ]
+
+    found = await asyncio.gather(*(faults(pair, revision) for pair, revision in cells))
+    return [fault for faults in found for fault in faults]
+
+
+async def _faults_of_breaker(pair: Pair, revision: str) -> list[str]:
+    id = pair.requirement
+    report = await _examined_at(pair.breaks, id, revision, hanging_in=id if id in HANGING else "")
+    failed = {one.requirement for one in report.failed()}
+    if failed == {id}:
+        return []
+    return [f"{pair.breaks.__name__} at {revision} breaks {id}, and found was {_findings(report)}"]
+
+
+async def _faults_of_twin(pair: Pair, revision: str) -> list[str]:
+    id = pair.requirement
+    report = await _examined_at(pair.keeps, id, revision)
+    about = f"{pair.keeps.__name__} at {revision} keeps {id}, and"
+    if report.failed():
+        return [f"{about} found was {_findings(report)}"]
+    verdicts = {(one.requirement, one.revision): one for one in report.outcomes}
+    outcome = verdicts[id, revision]
+    return [] if outcome.verdict == "passed" else [f"{about} was {outcome.verdict}: {outcome.why}"]
+
+
+async def _examined_at(
+    peer: type[Any], requirement: str, revision: str, *, hanging_in: str = ""
+) -> Report:
+    revisions = (revision, *ALSO_SPOKEN.get(requirement, ()))
+    over = transport_of(requirement)
+    # The other scenarios are the same over any transport, and are tried in memory.
+    only = [one.id for one in scenarios(revision, "http") if "http:" in one.id]
+    return await examined_client(
+        peer, revisions, over, hanging_in=hanging_in, only=only if over == "http" else ()
+    )
+
+
+def _findings(report: Report) -> str:
+    """Return the first finding of each check that failed."""
+    return (
+        "; ".join(
+            f"{one.requirement} ({one.findings[0].expected}: {one.findings[0].came})"
+            for one in report.failed()
         )
+        or "nothing"
+    )

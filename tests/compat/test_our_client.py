@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import sys
+from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 import pytest
@@ -15,7 +16,7 @@ from mcp_gen.compat.report.model import Report
 from mcp_gen.compat.scenarios.commands import CommandStage
 from mcp_gen.compat.scenarios.http import HttpStage
 from mcp_gen.compat.scenarios.memory import MemoryStage
-from tests.compat.examining_clients import LocalHttpStage
+from tests.compat.local_http import LocalHttpStage
 from tests.compat.own_client import use_everything
 from tests.support.frames import HANDSHAKE, PER_REQUEST
 
@@ -44,9 +45,9 @@ async def test_our_client_breaks_no_rule_at_any_revision() -> None:
     assert report.name == "own 1.0.0"
 
 
-async def own_over_http(url: str, revision: str) -> None:
+async def own_over_http(said: Mapping[str, str]) -> None:
     """Use everything of a server over HTTP, without a pinned revision."""
-    await use_everything(url, None, timeout_s=HTTP_TIMEOUT_S)
+    await use_everything(said["url"], None, timeout_s=HTTP_TIMEOUT_S)
 
 
 @pytest.mark.parametrize("revision", mcp_wire.REVISIONS)

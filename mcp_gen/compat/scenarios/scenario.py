@@ -12,6 +12,7 @@ from mcp_gen.compat.checks.client_run import STRICT
 from mcp_gen.compat.reference.http.endpoint import ReferenceEndpoint
 from mcp_gen.compat.reference.server import ReferenceServer
 from mcp_gen.compat.requirements.manifest import requirements
+from mcp_gen.compat.scenarios.staged import StagedServer
 
 __all__ = [
     "Scenario",
@@ -50,7 +51,7 @@ class Scenario(Struct, frozen=True):
         return revision in row.revisions and row.transport in ("any", transport)
 
 
-_scenarios: dict[str, Scenario] = {STRICT: Scenario(STRICT, ReferenceServer)}
+_scenarios: dict[str, Scenario] = {STRICT: Scenario(STRICT, StagedServer)}
 
 
 def scenario(
@@ -130,7 +131,7 @@ def _scenario(
 ) -> Scenario:
     if issubclass(kind, ReferenceServer):
         return Scenario(id, kind, is_exact)
-    return Scenario(id, ReferenceServer, is_exact, kind)
+    return Scenario(id, StagedServer, is_exact, kind)
 
 
 def _add(scenario: Scenario) -> None:

@@ -108,7 +108,7 @@ def requests_have_ids_that_are_strings_or_integers(transcript: Transcript, found
             found.broken(expected, came, event, where=f"{where}.id")
 
 
-@rule("base:requests:id-once", unseen=NO_REQUEST)
+@rule("base:requests:id-once", unseen=NO_REQUEST, is_general=True)
 def requests_have_ids_of_their_own(transcript: Transcript, found: Found) -> None:
     used: list[tuple[Any, WireEvent]] = []
     for event, where, frame in questions(transcript):
@@ -123,7 +123,7 @@ def requests_have_ids_of_their_own(transcript: Transcript, found: Found) -> None
         used.append((id, event))
 
 
-@rule("base:requests:none-by-server", unseen=NOTHING)
+@rule("base:requests:none-by-server", unseen=NOTHING, is_general=True)
 def the_server_sends_no_requests(transcript: Transcript, found: Found) -> None:
     for event, where, frame in placed(transcript, "server"):
         found.saw()
@@ -171,7 +171,7 @@ def pings_are_answered_with_an_empty_result(transcript: Transcript, found: Found
                 came = f"one with {', '.join(sorted(result.keys() - {'_meta'}))}"
                 where = f"{answer.where}.result"
                 found.broken("an empty result", came, *answer.events, where=where)
-        elif not is_plain(one):
+        elif not is_plain(one) or is_refused_by_http(transcript, one):
             continue
         elif answer is not None:
             found.broken("a ping is answered with a result", "no result", *answer.events)
@@ -180,10 +180,22 @@ def pings_are_answered_with_an_empty_result(transcript: Transcript, found: Found
             found.broken(expected, "no answer, but one to a later request", one.event)
 
 
+def is_refused_by_http(transcript: Transcript, asked: Placed) -> bool:
+    """Return True if a request was refused by its response, such as for lack of a session id."""
+    head = transcript.head(asked.event.exchange) if asked.event.exchange else None
+    return head is not None and head.status >= 400
+
+
 def is_plain(asked: Placed) -> bool:
     """Return True for a request like any other: alone, with a number as its id, and no params."""
     id = asked.frame.get("id")
     return asked.where == "$" and type(id) is int and id > 0 and "params" not in asked.frame
+
+
+def is_refused_by_http(transcript: Transcript, asked: Placed) -> bool:
+    """Return True for a request that HTTP has refused, as for a header that is wrong."""
+    head = transcript.head(asked.event.exchange) if asked.event.exchange else None
+    return head is not None and head.status >= 400
 
 
 @rule("base:answers:result-or-error", unseen="no answer came")

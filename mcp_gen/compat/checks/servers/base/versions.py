@@ -93,6 +93,9 @@ async def a_revision_that_is_not_spoken_is_refused(trial: ServerTrial) -> None:
         if profile.version_header:
             headers[profile.version_header] = asked
         reply = await client.ask_frame(frame, headers=headers)
+        if reply.closing is not None and reply.closing.exchange:
+            # Of a refusal without an error, a rule of HTTP tells.
+            raise NotTested("it was refused without an error")
         supported = member(reply.error, "data", "supported")
         if reply.code != wanted:
             expected = f"a request at {asked} is refused with error {wanted}"
