@@ -8,6 +8,8 @@ from collections.abc import AsyncGenerator, Coroutine
 from contextlib import aclosing, asynccontextmanager
 from typing import TYPE_CHECKING, Any
 
+from mcp_gen.compat.json_values import entries
+from mcp_gen.compat.method_names import openings
 from mcp_gen.compat.reference.http.exchanges import EndpointRequest, EndpointResponse, read_request
 from mcp_gen.compat.reference.http.listening import HOST, listening
 
@@ -42,6 +44,21 @@ class EndpointApp(ABC):
     @abstractmethod
     def client_of(self, request: EndpointRequest) -> ReferenceSession | None:
         """Return the client that a request comes from; None if it is not known."""
+
+    def transcript_of(self, request: EndpointRequest) -> Transcript:
+        """Return the transcript that a request belongs in.
+
+        What does not say which client it comes from comes from the last one, if there is one:
+        unless it opens a connection.
+        """
+        if request.session is not None:
+            return request.session.transcript
+        opens = any(one.get("method") in openings() for one in entries(request.message))
+        return self.unknown if opens or not self.clients else self.clients[-1].transcript
+
+    def header_name(self, name: str) -> str:
+        """Return the spelling of the name of a header of a response."""
+        return name.lower()
 
     @abstractmethod
     async def respond(self, request: EndpointRequest) -> EndpointResponse:
@@ -85,7 +102,7 @@ class EndpointApp(ABC):
         self._exchanges += 1
         request = await read_request(scope, receive, self._exchanges)
         request.session = self.client_of(request)
-        transcript = request.session.transcript if request.session else self.unknown
+        transcript = self.transcript_of(request)
         self._write_down(request, transcript)
         watching = self.run(self._watch(request, receive))
         try:
@@ -121,9 +138,12 @@ class EndpointApp(ABC):
             "response",
             exchange=exchange,
             status=response.status,
-            headers=response.headers,
+            headers={name.lower(): value for name, value in response.headers.items()},
         )
-        headers = [(name.lower().encode(), one.encode()) for name, one in response.headers.items()]
+        headers = [
+            (self.header_name(name).encode(), one.encode())
+            for name, one in response.headers.items()
+        ]
         if stream is None:
             headers.append((b"content-length", b"%d" % len(response.body)))
         await send({"type": "http.response.start", "status": response.status, "headers": headers})
