@@ -1,60 +1,173 @@
-"""Examination of one client of the zoo at one revision."""
+"""Examinations of clients of the zoo: many at once, since each of them mostly waits."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import TYPE_CHECKING
-from unittest.mock import patch
+import asyncio
+from collections.abc import Awaitable, Callable, Iterable, Sequence
+from typing import TYPE_CHECKING, Any
 
 from mcp_gen.compat.doctor.client_examination import examine_client
 from mcp_gen.compat.reference.client_script import ClientScript
 from mcp_gen.compat.report.model import Report
-from mcp_gen.compat.requirements.manifest import requirements
 from mcp_gen.compat.scenarios.memory import MemoryStage
-from mcp_gen.compat.scenarios.ready import ReadyServer
 from mcp_gen.compat.wire.openers import MemoryOpener
+from tests.compat.examining import transport_of
+from tests.support.frames import HANDSHAKE
 
 if TYPE_CHECKING:
     from mcp_gen.client.connecting.in_process import ConnectableServer
+    from mcp_gen.compat.scenarios.scenario import Scenario
+    from mcp_gen.compat.scenarios.stage import Performance
     from mcp_gen.compat.transcript import Transport
+    from mcp_gen.compat.zoo.zoo import Pair
 
-__all__ = ["LIMIT_S", "examined_client", "transport_of"]
+__all__ = ["LIMIT_S", "PatientStage", "examined_client", "faults_of_pairs"]
 
-LIMIT_S = 4.0
+PAIRS_AT_ONCE = 12
+RUNS_AT_ONCE = 4
+"""Numbers that keep a processor busy: with more, each run would be slow, and none done sooner."""
+LIMIT_S = 60.0
 """Time limit of a run: some milliseconds, where the machine has nothing else to do."""
-TIMEOUT_S = 3.0
+HANGING_LIMIT_S = 2.0
+"""Time limit of the run in which a client hangs because that is the rule that it breaks."""
+TIMEOUT_S = 30.0
 """Longest wait for an answer."""
-TOOLS_TIMEOUT_S = 0.6
-"""Longest wait for the list of tools, which one scenario never gives."""
-PATIENCE_S = 0.2
-"""Longest wait of a server for what a broken client does not do."""
+IN_VAIN_S = 0.1
+"""Longest wait for the answer that the server of one scenario never gives."""
+
+NEVER_LISTS = "lifecycle:client:timeouts:sent"
+HANGING = (
+    "base:client:supported",
+    "lifecycle:client:versions:disconnects",
+    "lifecycle:client:versions:must-disconnect",
+)
+"""Rules that some clients of the zoo break by doing nothing more."""
+ALSO_SPOKEN = {
+    "lifecycle:client:fallback": (HANDSHAKE,),
+    "lifecycle:client:versions:selected": (HANDSHAKE,),
+}
+"""Revisions that clients must be seen to speak, too, for a requirement."""
 
 
-def transport_of(requirement: str) -> Transport:
-    """Return a transport of a requirement; memory stands for the one that it is about."""
-    over = requirements()[requirement].transport
-    return "memory" if over == "any" else over
+class PatientStage:
+    """Stage of clients with long time limits, but where a server never answers; see `Stage`.
+
+    Args:
+        run: Runs the client, given a server, its revision, and the longest wait for the list of
+            tools, in seconds.
+        transport: What the memory stands for.
+        hanging_in: Id of the scenario in which the client hangs.
+    """
+
+    def __init__(
+        self,
+        run: Callable[[ConnectableServer, str, float], Awaitable[None]],
+        transport: Transport = "memory",
+        hanging_in: str = "",
+    ) -> None:
+        self.transport: Transport = transport
+        self.at_once = RUNS_AT_ONCE
+        self._run = run
+        self._hanging_in = hanging_in
+
+    async def perform(self, scenario: Scenario, revision: str, limit_s: float) -> Performance:
+        """Run the client once."""
+        tools_timeout_s = IN_VAIN_S if scenario.id == NEVER_LISTS else TIMEOUT_S
+
+        async def run(server: ConnectableServer, revision: str) -> None:
+            await self._run(server, revision, tools_timeout_s)
+
+        limit_s = HANGING_LIMIT_S if scenario.id == self._hanging_in else limit_s
+        return await MemoryStage(run, transport=self.transport).perform(scenario, revision, limit_s)
 
 
 async def examined_client(
-    peer: type[ClientScript], revisions: Sequence[str], transport: Transport = "memory"
+    peer: type[ClientScript],
+    revisions: Sequence[str],
+    transport: Transport = "memory",
+    *,
+    hanging_in: str = "",
 ) -> Report:
-    """Return the report on a client of the zoo."""
+    """Return the report on a client of the zoo.
 
-    async def run(server: ConnectableServer, revision: str) -> None:
+    Args:
+        peer: Class of the client.
+        revisions: The revisions.
+        transport: What the memory stands for.
+        hanging_in: Id of the scenario in which the client hangs.
+    """
+
+    async def run(server: ConnectableServer, revision: str, tools_timeout_s: float) -> None:
         opens = MemoryOpener(lambda spoken: server)
         client = peer(opens, revision)
         client.timeout_s = TIMEOUT_S
-        client.tools_timeout_s = TOOLS_TIMEOUT_S
+        client.tools_timeout_s = tools_timeout_s
         try:
             await client.run()
         finally:
             await opens.aclose()
 
-    with patch.object(ReadyServer, "patience_s", PATIENCE_S):
-        return await examine_client(
-            MemoryStage(run, transport=transport),
-            target=peer.__name__,
-            revisions=revisions,
-            limit_s=LIMIT_S,
+    return await examine_client(
+        PatientStage(run, transport, hanging_in),
+        target=peer.__name__,
+        revisions=revisions,
+        limit_s=LIMIT_S,
+    )
+
+
+async def faults_of_pairs(cells: Iterable[tuple[Pair, str]]) -> list[str]:
+    """Examine pairs at once; return a line for each peer of which something else was found.
+
+    Args:
+        cells: Pairs, each with a revision.
+    """
+    turns = asyncio.Semaphore(PAIRS_AT_ONCE)
+
+    async def faults(pair: Pair, revision: str) -> list[str]:
+        async with turns:
+            return [
+                *await _faults_of_breaker(pair, revision),
+                *await _faults_of_twin(pair, revision),
+            ]
+
+    found = await asyncio.gather(*(faults(pair, revision) for pair, revision in cells))
+    return [fault for faults in found for fault in faults]
+
+
+async def _faults_of_breaker(pair: Pair, revision: str) -> list[str]:
+    id = pair.requirement
+    report = await _examined_at(pair.breaks, id, revision, hanging_in=id if id in HANGING else "")
+    failed = {one.requirement for one in report.failed()}
+    if failed == {id}:
+        return []
+    return [f"{pair.breaks.__name__} at {revision} breaks {id}, and found was {_findings(report)}"]
+
+
+async def _faults_of_twin(pair: Pair, revision: str) -> list[str]:
+    id = pair.requirement
+    report = await _examined_at(pair.keeps, id, revision)
+    about = f"{pair.keeps.__name__} at {revision} keeps {id}, and"
+    if report.failed():
+        return [f"{about} found was {_findings(report)}"]
+    verdicts = {(one.requirement, one.revision): one for one in report.outcomes}
+    outcome = verdicts[id, revision]
+    return [] if outcome.verdict == "passed" else [f"{about} was {outcome.verdict}: {outcome.why}"]
+
+
+async def _examined_at(
+    peer: type[Any], requirement: str, revision: str, *, hanging_in: str = ""
+) -> Report:
+    revisions = (revision, *ALSO_SPOKEN.get(requirement, ()))
+    over = transport_of(requirement)
+    return await examined_client(peer, revisions, over, hanging_in=hanging_in)
+
+
+def _findings(report: Report) -> str:
+    """Return the first finding of each check that failed."""
+    return (
+        "; ".join(
+            f"{one.requirement} ({one.findings[0].expected}: {one.findings[0].came})"
+            for one in report.failed()
         )
+        or "nothing"
+    )

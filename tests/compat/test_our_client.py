@@ -13,21 +13,18 @@ from mcp_gen.client.connecting.in_process import InProcessTransport
 from mcp_gen.compat.doctor.client_examination import examine_client
 from mcp_gen.compat.report.model import Report
 from mcp_gen.compat.scenarios.commands import CommandStage
-from mcp_gen.compat.scenarios.memory import MemoryStage
+from tests.compat.examining_clients import LIMIT_S, PatientStage
 from tests.compat.own_client import use_everything
 from tests.support.frames import HANDSHAKE, PER_REQUEST
 
 if TYPE_CHECKING:
     from mcp_gen.client.connecting.in_process import ConnectableServer
 
-TIMEOUT_S = 0.5
 
-
-async def own(server: ConnectableServer, revision: str) -> None:
+async def own(server: ConnectableServer, revision: str, timeout_s: float) -> None:
     """Use everything of a server of this process, without a pinned revision."""
-    await use_everything(
-        InProcessTransport(server, asyncio.ensure_future), None, timeout_s=TIMEOUT_S
-    )
+    transport = InProcessTransport(server, asyncio.ensure_future)
+    await use_everything(transport, None, timeout_s=timeout_s)
 
 
 def shown(report: Report) -> dict[tuple[str, str], object]:
@@ -35,7 +32,7 @@ def shown(report: Report) -> dict[tuple[str, str], object]:
 
 
 async def test_our_client_breaks_no_rule_at_any_revision() -> None:
-    report = await examine_client(MemoryStage(own), target="own", limit_s=3.0)
+    report = await examine_client(PatientStage(own), target="own", limit_s=LIMIT_S)
     assert shown(report) == {}
     assert [one.agreed for one in report.openings] == list(mcp_wire.REVISIONS)
     assert report.name == "own 1.0.0"

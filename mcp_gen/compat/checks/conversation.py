@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
@@ -43,25 +42,31 @@ def is_meta_key(key: str, *, with_prefix: bool = False) -> bool:
     return bool(re.fullmatch(_PREFIX + _NAME if with_prefix else rf"(?:{_PREFIX})?{_NAME}", key))
 
 
-def conversation(transcript: Transcript) -> Iterator[WireFrame]:
-    """Yield the frames of both sides, without probes for another revision and their answers.
+def conversation(transcript: Transcript) -> list[WireFrame]:
+    """Return the frames of both sides, without probes for another revision and their answers.
 
     A client that speaks several revisions asks for the newest first: what it asks with has the
     form of that one.
     """
+    return transcript.derived(_conversation)
+
+
+def _conversation(transcript: Transcript) -> list[WireFrame]:
     probes: list[str] = []
+    kept: list[WireFrame] = []
     for frame in transcript.frames():
         members = frame.members
         if frame.event.sender == "client" and is_foreign(members, transcript.revision):
             probes.append(id_key(members.get("id")))
-        elif frame.event.sender == "server" and is_answer(members):
+        elif probes and frame.event.sender == "server" and is_answer(members):
             key = id_key(members.get("id"))
             if key in probes:
                 probes.remove(key)
             else:
-                yield frame
+                kept.append(frame)
         else:
-            yield frame
+            kept.append(frame)
+    return kept
 
 
 def is_foreign(frame: Json, revision: str) -> bool:
@@ -69,9 +74,10 @@ def is_foreign(frame: Json, revision: str) -> bool:
     method = frame.get("method")
     profile = profile_of(revision)
     if not isinstance(method, str) or method in profile.methods:
-        names = [p.protocol_version_key for p in _profiles() if p.protocol_version_key]
-        said = [member(frame, "params", "_meta", name) for name in names]
-        return profile.protocol_version_key is None and any(one is not None for one in said)
+        if profile.protocol_version_key is not None:
+            return False
+        said = [member(frame, "params", "_meta", name) for name in _version_keys()]
+        return any(one is not None for one in said)
     return method in _openings()
 
 
@@ -104,6 +110,12 @@ def methods_of_any() -> frozenset[str]:
 @cache
 def _profiles() -> tuple[Any, ...]:
     return tuple(profile_of(revision) for revision in mcp_wire.REVISIONS)
+
+
+@cache
+def _version_keys() -> tuple[str, ...]:
+    """Return the keys of `_meta` at which requests say their revision."""
+    return tuple(p.protocol_version_key for p in _profiles() if p.protocol_version_key)
 
 
 @cache

@@ -123,8 +123,12 @@ class FeatureHandlers:
             if argument.get("required") and argument["name"] not in arguments:
                 message = f"Missing argument: {argument['name']}"
                 raise Failure(self.profile.errors.invalid_params, message)
-        messages: list[Json] = await getattr(self, f"prompt_{prompt['name']}")(arguments)
-        return {"messages": messages}
+        return {"messages": await self.messages(prompt["name"], arguments)}
+
+    async def messages(self, name: str, arguments: Json) -> list[Json]:
+        """Return the messages of a prompt."""
+        made: list[Json] = await getattr(self, f"prompt_{name}")(arguments)
+        return made
 
     async def prompt_greet(self, arguments: Json) -> list[Json]:
         """Greet someone."""

@@ -41,7 +41,7 @@ class MemoryStage:
 
     async def perform(self, scenario: Scenario, revision: str, limit_s: float) -> Performance:
         """Run the client once."""
-        served = _StagedServer(scenario, revision, self.transport)
+        served = _ServerOfRun(scenario, revision, self.transport)
         began_s = monotonic()
         exit_code: int | None = 0
         running = asyncio.ensure_future(self._run(served, revision))
@@ -58,7 +58,7 @@ class MemoryStage:
         return Performance(served.transcripts, ended)
 
 
-class _StagedServer:
+class _ServerOfRun:
     """Server of one run."""
 
     def __init__(self, scenario: Scenario, revision: str, transport: Transport) -> None:

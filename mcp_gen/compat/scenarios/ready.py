@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from mcp_gen.compat.reference.server import ReferenceServer
+from mcp_gen.compat.scenarios.staged import StagedServer
 
 if TYPE_CHECKING:
     from mcp_gen.compat.json_values import Json
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 __all__ = ["ReadyServer"]
 
 
-class ReadyServer(ReferenceServer):
+class ReadyServer(StagedServer):
     """Calls `when_ready` once, and answers nothing else before that has ended.
 
     So the client is still there to hear of it. After `patience_s` the server goes on.

@@ -11,6 +11,7 @@ from mcp_gen.compat.checks.check import Judge, checks, judged
 from mcp_gen.compat.checks.client_run import STRICT
 from mcp_gen.compat.reference.server import ReferenceServer
 from mcp_gen.compat.requirements.manifest import requirements
+from mcp_gen.compat.scenarios.staged import StagedServer
 
 __all__ = [
     "Scenario",
@@ -47,7 +48,7 @@ class Scenario(Struct, frozen=True):
         return revision in row.revisions and row.transport in ("any", transport)
 
 
-_scenarios: dict[str, Scenario] = {STRICT: Scenario(STRICT, ReferenceServer)}
+_scenarios: dict[str, Scenario] = {STRICT: Scenario(STRICT, StagedServer)}
 
 
 def scenario(

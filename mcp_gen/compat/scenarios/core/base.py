@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING
 from mcp_gen.compat.checks.found import NotTested
 from mcp_gen.compat.json_values import Json, is_array
 from mcp_gen.compat.reference.call import Failure
-from mcp_gen.compat.reference.server import ReferenceServer
 from mcp_gen.compat.scenarios.core.controls import REFUSES_CALLS, RefusesCalls
 from mcp_gen.compat.scenarios.judgements import asks_as_in, goes_on, last_events, rejects
 from mcp_gen.compat.scenarios.ready import ReadyServer
 from mcp_gen.compat.scenarios.scenario import scenario, stimulus
+from mcp_gen.compat.scenarios.staged import StagedServer
 
 if TYPE_CHECKING:
     from mcp_gen.compat.checks.client_run import ClientRun
@@ -45,7 +45,7 @@ def _notices(run: ClientRun, name: str) -> bool:
 
 
 @scenario("base:client:supported", a_bare_server_is_spoken_to)
-class OffersNothing(ReferenceServer):
+class OffersNothing(StagedServer):
     """Declares no capability."""
 
     def capabilities(self) -> Json:
@@ -114,7 +114,7 @@ class SendsBatches(ReadyServer):
     "base:client:result-type:unknown",
     rejects("a result of an unknown type is an error", REFUSES_CALLS),
 )
-class UnknownResultType(ReferenceServer):
+class UnknownResultType(StagedServer):
     """Answers calls of tools with results of a type that nobody knows."""
 
     def result_frame(self, call: ReferenceCall, result: Json) -> Json:
@@ -128,7 +128,7 @@ class UnknownResultType(ReferenceServer):
     "base:client:result-type:absent",
     goes_on("a result that does not say its type is a complete one"),
 )
-class NoResultType(ReferenceServer):
+class NoResultType(StagedServer):
     """Does not say of which type its results are, as servers of older revisions."""
 
     def result_frame(self, call: ReferenceCall, result: Json) -> Json:
@@ -154,7 +154,7 @@ class MeaninglessErrors(RefusesCalls):
     "base:client:meta:unknown-reserved",
     goes_on("any value is taken at a reserved key that is not of the revision"),
 )
-class FutureMetadata(ReferenceServer):
+class FutureMetadata(StagedServer):
     """Sends `_meta` with reserved keys that its revision does not name."""
 
     def result_frame(self, call: ReferenceCall, result: Json) -> Json:
@@ -169,7 +169,7 @@ class FutureMetadata(ReferenceServer):
     "base:client:identity:no-behaviour",
     asks_as_in("the name of a server makes no difference", "strict"),
 )
-class AnotherName(ReferenceServer):
+class AnotherName(StagedServer):
     """Has another name and another version."""
 
     def info(self) -> Json:

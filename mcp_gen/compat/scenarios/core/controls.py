@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 
 from mcp_gen.compat.method_names import python_name
 from mcp_gen.compat.reference.call import Failure
-from mcp_gen.compat.reference.server import ReferenceServer
 from mcp_gen.compat.scenarios.scenario import control
+from mcp_gen.compat.scenarios.staged import StagedServer
 
 if TYPE_CHECKING:
     from mcp_gen.compat.json_values import Json
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 __all__ = ["REFUSES_CALLS", "REFUSES_PROMPTS", "RefusesCalls", "RefusesPrompts", "RefusingServer"]
 
 
-class RefusingServer(ReferenceServer):
+class RefusingServer(StagedServer):
     """Answers one kind of request with an error."""
 
     refused = ""

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from string import digits
 from typing import TYPE_CHECKING
 
-from mcp_gen.compat.reference.server import ReferenceServer
 from mcp_gen.compat.scenarios.core.controls import (
     REFUSES_CALLS,
     REFUSES_PROMPTS,
@@ -13,6 +13,7 @@ from mcp_gen.compat.scenarios.core.controls import (
 from mcp_gen.compat.scenarios.core.utilities import walks
 from mcp_gen.compat.scenarios.judgements import asks_as_in, rejects
 from mcp_gen.compat.scenarios.scenario import scenario
+from mcp_gen.compat.scenarios.staged import StagedServer
 
 if TYPE_CHECKING:
     from mcp_gen.compat.json_values import Json
@@ -25,7 +26,7 @@ PROMPTS = 9
     "tools:client:results-validated",
     rejects("a result of the wrong shape is an error", REFUSES_CALLS, tool="echo"),
 )
-class ShapelessResults(ReferenceServer):
+class ShapelessResults(StagedServer):
     """Answers calls with content that is no list."""
 
     def result_frame(self, call: ReferenceCall, result: Json) -> Json:
@@ -52,7 +53,7 @@ class ClaimsToBeIdempotent(RefusesCalls):
     "prompts:client:validated",
     rejects("messages of the wrong shape are an error", REFUSES_PROMPTS),
 )
-class ShapelessPrompts(ReferenceServer):
+class ShapelessPrompts(StagedServer):
     """Answers requests for prompts with messages that are no list."""
 
     def result_frame(self, call: ReferenceCall, result: Json) -> Json:
@@ -66,7 +67,7 @@ class ShapelessPrompts(ReferenceServer):
     "prompts:client:pages",
     walks("a long list of prompts is walked to its end", "list_prompts"),
 )
-class ManyPrompts(ReferenceServer):
+class ManyPrompts(StagedServer):
     """Has more prompts than go on a page."""
 
     def prompts(self) -> list[Json]:
@@ -76,3 +77,7 @@ class ManyPrompts(ReferenceServer):
             for one in super().prompts()
             for n in range(PROMPTS)
         ]
+
+    async def messages(self, name: str, arguments: Json) -> list[Json]:
+        """Return the messages of the prompt that a name is one of."""
+        return await super().messages(name.rstrip(digits), arguments)

@@ -10,10 +10,10 @@ from mcp_gen.compat.checks.found import NotTested
 from mcp_gen.compat.json_values import is_object, member
 from mcp_gen.compat.method_names import method_of
 from mcp_gen.compat.reference.call import Failure, Unanswered
-from mcp_gen.compat.reference.server import ReferenceServer
 from mcp_gen.compat.requirements.manifest import requirements
 from mcp_gen.compat.scenarios.judgements import goes_on, last_events
 from mcp_gen.compat.scenarios.scenario import scenario, stimulus
+from mcp_gen.compat.scenarios.staged import StagedServer
 from mcp_wire import profile as profile_of
 
 if TYPE_CHECKING:
@@ -28,7 +28,7 @@ SLOWNESS_S = 0.1
 
 
 @stimulus("lifecycle:client:quiet")
-class SlowHandshake(ReferenceServer):
+class SlowHandshake(StagedServer):
     """Answers the handshake late."""
 
     async def initialize(self, call: ReferenceCall) -> Json:
@@ -79,7 +79,7 @@ def _strictly_disconnecting() -> tuple[str, ...]:
 
 
 @scenario("lifecycle:client:versions:must-disconnect", the_client_does_not_go_on, is_exact=False)
-class OffersNothingKnown(ReferenceServer):
+class OffersNothingKnown(StagedServer):
     """Offers a revision that there is not."""
 
     async def initialize(self, call: ReferenceCall) -> Json:
@@ -99,12 +99,12 @@ def _newest_handshake() -> str:
     return [one for one in mcp_wire.REVISIONS if profile_of(one).handshake][-1]
 
 
-class SpeaksHandshake(ReferenceServer):
+class SpeaksHandshake(StagedServer):
     """Speaks the newest revision with a handshake, and nothing else."""
 
     def __init__(self, revision: str) -> None:
         super().__init__(revision)
-        self._other = ReferenceServer(_newest_handshake())
+        self._other = StagedServer(_newest_handshake())
         self._is_other = False
 
     def connected(self, outlet: Outlet) -> None:
@@ -199,7 +199,7 @@ class ListsRevisions(SpeaksHandshake):
     "lifecycle:client:extensions:one-sided",
     goes_on("with a server that has an unknown extension the core protocol is spoken"),
 )
-class UnknownExtension(ReferenceServer):
+class UnknownExtension(StagedServer):
     """Declares an extension that nobody knows."""
 
     def capabilities(self) -> Json:
@@ -234,7 +234,7 @@ def _list_tools(run: ClientRun) -> str:
 
 
 @scenario("lifecycle:client:timeouts:sent", what_is_given_up_is_cancelled)
-class NeverLists(ReferenceServer):
+class NeverLists(StagedServer):
     """Never answers when it is asked for its tools."""
 
     async def list_tools(self, call: ReferenceCall) -> Json:

@@ -7,10 +7,10 @@ import contextlib
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from mcp_gen.compat.checks.found import NotTested
-from mcp_gen.compat.reference.server import ReferenceServer
 from mcp_gen.compat.scenarios.core.controls import REFUSES_CALLS
 from mcp_gen.compat.scenarios.judgements import rejects
 from mcp_gen.compat.scenarios.scenario import scenario
+from mcp_gen.compat.scenarios.staged import StagedServer
 
 if TYPE_CHECKING:
     from mcp_gen.compat.checks.client_run import ClientRun
@@ -22,7 +22,7 @@ MISFIT = "tools:client:structured"
 TOOL = "structured"
 
 
-class DescribesStructure(ReferenceServer):
+class DescribesStructure(StagedServer):
     """Has a tool with an output schema of its own, and structured content for it."""
 
     schema: ClassVar[Json] = {}

@@ -9,10 +9,10 @@ from mcp_gen.compat.json_values import member
 from mcp_gen.compat.method_names import method_of
 from mcp_gen.compat.reference.call import Failure
 from mcp_gen.compat.reference.feature_handlers import PAGE_ITEMS
-from mcp_gen.compat.reference.server import ReferenceServer
 from mcp_gen.compat.scenarios.judgements import goes_on, last_events, must_end_well
 from mcp_gen.compat.scenarios.ready import ReadyServer
 from mcp_gen.compat.scenarios.scenario import scenario, stimulus
+from mcp_gen.compat.scenarios.staged import StagedServer
 
 if TYPE_CHECKING:
     from mcp_gen.compat.checks.check import Judge
@@ -84,7 +84,7 @@ def _has_cancelled(run: ClientRun) -> bool:
     "cancellation:client:late-answer",
     goes_on("an answer that comes after the cancellation is ignored", given=_has_cancelled),
 )
-class AnswersTooLate(ReferenceServer):
+class AnswersTooLate(StagedServer):
     """Answers a call that is cancelled."""
 
     def cancel(self, id: object) -> None:
@@ -133,7 +133,7 @@ def walks(expected: str, name: str) -> Judge:
     "pagination:client:page-size",
     walks("a list is walked to its end, whatever the size of its pages", "list_tools"),
 )
-class OddPages(ReferenceServer):
+class OddPages(StagedServer):
     """Has pages of one item, and then of all others."""
 
     def page(self, call: ReferenceCall, member: str, items: list[Json]) -> Json:
@@ -149,7 +149,7 @@ class OddPages(ReferenceServer):
 
 
 @scenario("pagination:client:both", goes_on("a list in one piece is read like one in pages"))
-class NoPages(ReferenceServer):
+class NoPages(StagedServer):
     """Lists everything at once."""
 
     def page(self, call: ReferenceCall, member: str, items: list[Json]) -> Json:
@@ -160,7 +160,7 @@ class NoPages(ReferenceServer):
 
 
 @stimulus("pagination:client:opaque")
-class OddCursors(ReferenceServer):
+class OddCursors(StagedServer):
     """Has cursors that look like something else."""
 
     def page(self, call: ReferenceCall, member: str, items: list[Json]) -> Json:
