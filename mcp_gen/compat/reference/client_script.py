@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from mcp_gen.compat.json_values import Json, entries, is_object, member, objects
-from mcp_gen.compat.method_names import NoSuchMethod, method_of, python_name
+from mcp_gen.compat.method_names import NoSuchMethod, method_of, methods_of, python_name
 from mcp_gen.compat.reference.client import ReferenceClient, ServerReply
 from mcp_gen.compat.reference.shaping import shaped
 from mcp_gen.schemas.schema import BadSchema, JsonSchema, Misfit, NeedsWorker
@@ -169,6 +169,24 @@ class ClientScript(ReferenceClient):
         if self.profile.asks_client == "server_request":
             await super()._answer(asked)
 
+    def answer_frame(self, asked: Json) -> Json:
+        """Return the answer to a question of the server; one that is malformed is refused."""
+        if self.is_malformed(asked):
+            said = {"code": self.profile.errors.invalid_params, "message": "Invalid params"}
+            return {"jsonrpc": "2.0", "id": asked["id"], "error": said}
+        return super().answer_frame(asked)
+
+    def is_malformed(self, asked: Json) -> bool:
+        """Return True for a question with params that it cannot have."""
+        method = methods_of(self.profile).get(str(asked["method"]))
+        params = asked.get("params")
+        try:
+            if method is not None:
+                method.decode_params(msgspec.json.encode(params) if params else b"")
+        except msgspec.DecodeError:
+            return True
+        return False
+
     # --- parts of steps ---
 
     def token(self, number: int) -> Any:
@@ -203,12 +221,30 @@ class ClientScript(ReferenceClient):
             requests = member(reply.result, "inputRequests")
             if not is_object(requests) or self.profile.asks_client == "server_request":
                 return self.result_of(name, reply)
-            answers = {key: self.answer_frame({"id": 0, **one}) for key, one in requests.items()}
-            params = {**params, "inputResponses": {k: one["result"] for k, one in answers.items()}}
-            state = member(reply.result, "requestState")
-            if state is not None:
-                params = {**params, "requestState": state}
+            params = self.again(params, reply.result or {})
         raise ScriptFailure(f"{name}: asked {MAX_ROUNDS} times")
+
+    def again(self, params: Json, result: Json) -> Json:
+        """Return the params of a request that is made again with answers.
+
+        Raises:
+            ScriptFailure: a question is refused.
+        """
+        made = {**params, "inputResponses": self.responses(result["inputRequests"])}
+        state = result.get("requestState")
+        return made if state is None else {**made, "requestState": state}
+
+    def responses(self, requests: Json) -> Json:
+        """Return the answers to questions in a result.
+
+        Raises:
+            ScriptFailure: a question is refused.
+        """
+        answers = {key: self.answer_frame({"id": 0, **one}) for key, one in requests.items()}
+        for key, one in answers.items():
+            if "result" not in one:
+                raise ScriptFailure(f"{key}: {one['error']['message']}")
+        return {key: one["result"] for key, one in answers.items()}
 
     async def stop_waiting(self, reply: ServerReply) -> None:
         """Cancel a request that is not answered in time."""
