@@ -198,6 +198,7 @@ def peers(session: nox.Session) -> None:
     environment = {
         "PEERS_TYPESCRIPT": str(npm_install(session, "tests/peers/typescript")),
         "PEERS_SERVERS": str(npm_install(session, "tests/peers/servers")),
+        "PEERS_EXAMINED": str(npm_install(session, "tests/peers/examined")),
         # Its command line needs none of what only its pages are built with.
         "PEERS_INSPECTOR": str(npm_install(session, "tests/peers/inspector", "--omit=optional")),
     }

@@ -199,6 +199,8 @@ class _Examination:
         except Exception as error:
             trial.failure = failure_of(error)
         self._add(check, trial, why)
+        if self._server.waits.count:
+            await self._server.drop_second()
         await self._look_after()
 
     def _judge(self) -> None:

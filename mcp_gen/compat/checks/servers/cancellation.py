@@ -271,7 +271,7 @@ def told_of(
 
 @probe("cancellation:received:race")
 async def a_cancellation_after_the_answer_changes_nothing(trial: ServerTrial) -> None:
-    client = await trial.fresh()
+    client = await trial.second()
     listed = await list_something(client)
     late = await cancel(client, listed.asked)
     await judge_undisturbed(
@@ -281,7 +281,7 @@ async def a_cancellation_after_the_answer_changes_nothing(trial: ServerTrial) ->
 
 @probe("cancellation:received:invalid")
 async def an_invalid_cancellation_changes_nothing(trial: ServerTrial) -> None:
-    client = await trial.fresh()
+    client = await trial.second()
     assert trial.profile.cancelled is not None
     listed = await list_something(client)
     params: tuple[Any, ...] = (

@@ -203,7 +203,7 @@ async def states(client: ReferenceClient, calls: list[CalledTool]) -> list[First
 
 @probe("mrtr:state:integrity")
 async def a_changed_state_is_refused(trial: ServerTrial) -> None:
-    client = await trial.fresh()
+    client = await trial.second()
     refused = False
     for honest in await states(client, in_rounds(trial)):
         called = honest.called
@@ -241,7 +241,7 @@ def changed(state: str, part: float) -> str:
 
 @probe("mrtr:state:untrusted")
 async def any_state_is_answered(trial: ServerTrial) -> None:
-    client = await trial.fresh()
+    client = await trial.second()
     first = (await states(client, in_rounds(trial)))[0]
     for state in GARBAGE:
         reply = await client.ask("call_tool", {**first.again, "requestState": state})
@@ -257,7 +257,7 @@ async def any_state_is_answered(trial: ServerTrial) -> None:
 
 @probe("mrtr:state:bound")
 async def a_state_belongs_to_one_request(trial: ServerTrial) -> None:
-    client = await trial.fresh()
+    client = await trial.second()
     found = await states(client, in_rounds(trial))
     if len(found) < 2:
         raise NotTested("it needs two named calls that give the client a state")
@@ -280,7 +280,7 @@ async def a_state_belongs_to_one_request(trial: ServerTrial) -> None:
 @probe("mrtr:abandoned")
 async def calls_may_be_left_alone(trial: ServerTrial) -> None:
     called = in_rounds(trial)[0]
-    client = await trial.fresh()
+    client = await trial.second()
     for _ in range(ABANDONED):
         trial.answered(await client.ask("call_tool", called.call.params))
     reply = await client.call_through("call_tool", called.call.params)
@@ -298,7 +298,7 @@ async def calls_may_be_left_alone(trial: ServerTrial) -> None:
 
 @probe("mrtr:responses:invalid")
 async def answers_of_another_kind_are_refused(trial: ServerTrial) -> None:
-    client = await trial.fresh()
+    client = await trial.second()
     for called in in_rounds(trial):
         first = await begin(client, called)
         asked = first and member(first.reply.result, "inputRequests")
@@ -333,7 +333,7 @@ def wrong_answers(trial: ServerTrial, asked: Json) -> list[Json]:
 
 @probe("mrtr:responses:extra")
 async def answers_that_nobody_asked_for_are_ignored(trial: ServerTrial) -> None:
-    client = await trial.fresh()
+    client = await trial.second()
     for called in in_rounds(trial):
         first = await begin(client, called)
         if first is None or not is_object(first.again.get("inputResponses")):
@@ -353,7 +353,7 @@ async def answers_that_nobody_asked_for_are_ignored(trial: ServerTrial) -> None:
 
 @probe("mrtr:responses:missing")
 async def missing_answers_are_asked_for_again(trial: ServerTrial) -> None:
-    client = await trial.fresh()
+    client = await trial.second()
     for called in in_rounds(trial):
         first = await begin(client, called)
         if first is None or not first.again.get("inputResponses"):

@@ -190,7 +190,7 @@ async def earlier_requests_do_not_speak_for_later_ones(trial: ServerTrial) -> No
     alone = await first.ask_frame(bare(first, harmless(trial), key))
     if alone.error is None:
         raise NotTested("the server refuses no request that says too little")
-    client = await trial.fresh()
+    client = await trial.second()
     before = await client.ask(harmless(trial))
     if before.result is None:
         raise NotTested("the server answered no request that says everything")

@@ -27,7 +27,7 @@ NAMES = ("one client", "another client")
 
 @probe("base:stateless:many-conversations")
 async def conversations_are_answered_side_by_side(trial: ServerTrial) -> None:
-    client = await trial.fresh()
+    client = await trial.second()
     key = str(trial.profile.client_info_key)
     sent: list[WireEvent] = []
     for number in range(6):
@@ -54,7 +54,7 @@ async def lists_go_on_over_another_connection(trial: ServerTrial) -> None:
         if not isinstance(cursor, str):
             continue
         pages += 1
-        other = await trial.fresh()
+        other = await trial.second()
         there = await other.ask(name, {"cursor": cursor})
         # Asked for here last: a cursor that is good for one use is another fault.
         here = await client.ask(name, {"cursor": cursor})
@@ -68,16 +68,14 @@ async def lists_go_on_over_another_connection(trial: ServerTrial) -> None:
 @probe("base:identity:no-behaviour")
 async def clients_of_any_name_are_answered_alike(trial: ServerTrial) -> None:
     client, key = await trial.main(), str(trial.profile.client_info_key)
-    clients = {called: trial.unopened() for called in NAMES}
-    for one in clients.values():
-        await one.wire.open()
+    asking = await trial.second()
     if not any(one in client.server_capabilities for one in LISTS.values()):
         raise NotTested("the server has nothing to list")
     for name, capability in LISTS.items():
         if capability not in client.server_capabilities:
             continue
         replies = [
-            await clients[called].ask(name, meta={key: {"name": called, "version": "1"}})
+            await asking.ask(name, meta={key: {"name": called, "version": "1"}})
             for called in (NAMES[0], NAMES[1], NAMES[0])
         ]
         texts = [comparable(reply.frame) for reply in replies]

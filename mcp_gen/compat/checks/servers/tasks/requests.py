@@ -110,7 +110,7 @@ async def tasks_of_others_are_not_listed(trial: ServerTrial) -> None:
     listed = [id for page in await pages_of_tasks(client) for id in ids_on(page)]
     if not set(known) & set(listed):
         raise NotTested("no call of a tool became a task: name one with --call")
-    other = await trial.fresh()
+    other = await trial.second()
     for page in await pages_of_tasks(other):
         for id in set(ids_on(page)) & set(known):
             expected = "a server that does not tell its clients apart lists no tasks"
