@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Callable, Hashable, Iterator, Mapping
+from contextlib import suppress
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias, TypeVar
 
@@ -26,6 +27,9 @@ T = TypeVar("T")
 
 MAX_EVENTS = 100_000
 """Maximum number of events that a transcript keeps; a peer that sends more is cut off here."""
+TURNS = 50
+"""Turns of the event loop that a wait still takes once it has run out: what is on its way through
+this process arrives, also if the process had no time for it until then."""
 NO_HEADERS: Mapping[str, str] = MappingProxyType({})
 
 
@@ -191,16 +195,22 @@ class Transcript:
             start: Number of the first event to look at.
         """
         end_s = time.monotonic() + within_s
+        turns = TURNS
         while True:
             for number in range(start, len(self.events)):
                 if wanted(self.events[number]):
                     return self.events[number]
             start = max(start, len(self.events))
             self._news.clear()
-            try:
-                async with asyncio.timeout(end_s - time.monotonic()):
-                    await self._news.wait()
-            except TimeoutError:
+            left_s = end_s - time.monotonic()
+            if left_s > 0:
+                with suppress(TimeoutError):
+                    async with asyncio.timeout(left_s):
+                        await self._news.wait()
+            elif turns > 0:
+                turns -= 1
+                await asyncio.sleep(0)
+            else:
                 return None
 
 

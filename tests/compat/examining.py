@@ -36,17 +36,19 @@ CALLS = (
 )
 """Calls of the reference server's tools that end by themselves."""
 
-TIMEOUT_S = 0.3
-"""Longest wait for an answer: in one process, which is there at once, if it comes at all."""
+TIMEOUT_S = 1.0
+"""Longest wait for an answer: in one process, where it is there at once, if it comes at all."""
 STDIO_TIMEOUT_S = 10.0
 """Longest wait for an answer of a program, which has to start first."""
-HTTP_TIMEOUT_S = 1.0
+HTTP_TIMEOUT_S = 2.0
 """Longest wait for an answer over loopback."""
 
 
-def revisions_to_try(requirement: str) -> tuple[str, ...]:
-    """Return one revision of a requirement, another for each requirement."""
+def revisions_to_try(requirement: str, *, full: bool = False) -> tuple[str, ...]:
+    """Return one revision of a requirement, another for each requirement; all of them if `full`."""
     revisions = requirements()[requirement].revisions
+    if full:
+        return tuple(revisions)
     return (revisions[crc32(requirement.encode()) % len(revisions)],)
 
 

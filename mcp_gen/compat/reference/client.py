@@ -459,7 +459,7 @@ class ReferenceClient:
             The reply to the later request.
         """
         reply = await self.ask_frame(self.harmless_frame())
-        await asyncio.sleep(SETTLE_S)
+        await self.transcript.first(lambda event: False, SETTLE_S)
         return reply
 
     # --- frames ---
