@@ -16,6 +16,7 @@ from mcp_gen.compat.reference.http.listening import HOST, listening
 if TYPE_CHECKING:
     from mcp_gen.compat.reference.http.sessions import ReferenceSession
     from mcp_gen.compat.reference.http.streams import EventStream
+    from mcp_gen.compat.frame_check import Sender
     from mcp_gen.compat.transcript import Transcript
     from mcp_gen.transports.http_server.asgi import Receive, Scope, Send
 
@@ -163,7 +164,9 @@ class EndpointApp(ABC):
             await asyncio.wait({pumping})
         finally:
             pumping.cancel()
-        transcript.add("client" if request.gone else "server", "ended", exchange=exchange)
+        # After its end a response counts as one whose client is gone, too.
+        by: Sender = "client" if pumping.cancelled() else "server"
+        transcript.add(by, "ended", exchange=exchange)
 
     async def _pump(
         self, stream: EventStream, start: int, exchange: int, transcript: Transcript, send: Send
