@@ -57,10 +57,6 @@ class EndpointApp(ABC):
         opens = any(one.get("method") in openings() for one in entries(request.message))
         return self.unknown if opens or not self.clients else self.clients[-1].transcript
 
-    def header_name(self, name: str) -> str:
-        """Return the spelling of the name of a header of a response."""
-        return name.lower()
-
     @abstractmethod
     async def respond(self, request: EndpointRequest) -> EndpointResponse:
         """Answer a request."""
@@ -141,10 +137,7 @@ class EndpointApp(ABC):
             status=response.status,
             headers={name.lower(): value for name, value in response.headers.items()},
         )
-        headers = [
-            (self.header_name(name).encode(), one.encode())
-            for name, one in response.headers.items()
-        ]
+        headers = [(name.lower().encode(), one.encode()) for name, one in response.headers.items()]
         if stream is None:
             headers.append((b"content-length", b"%d" % len(response.body)))
         await send({"type": "http.response.start", "status": response.status, "headers": headers})

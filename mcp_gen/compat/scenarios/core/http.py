@@ -12,7 +12,7 @@ from mcp_gen.compat.json_values import Json, is_object, member
 from mcp_gen.compat.reference.http.endpoint import ReferenceEndpoint
 from mcp_gen.compat.reference.http.exchanges import EndpointRequest, EndpointResponse
 from mcp_gen.compat.reference.http.streams import SentEvent
-from mcp_gen.compat.scenarios.judgements import goes_on, last_events
+from mcp_gen.compat.scenarios.judgements import last_events
 from mcp_gen.compat.scenarios.scenario import control, scenario, stimulus
 from mcp_gen.compat.scenarios.staged import StagedServer
 
@@ -157,17 +157,6 @@ class AnswersOnStreams(AnswersInJson):
         if self.is_opening(request) and request.session and self.profile.session_header:
             response.headers[self.profile.session_header] = request.session.id
         return response
-
-
-@scenario(
-    "http:client:headers:case", goes_on("the names of headers are compared without their case")
-)
-class ShoutsHeaders(ReferenceEndpoint):
-    """Spells the names of its headers in capitals."""
-
-    def header_name(self, name: str) -> str:
-        """Return the name in capitals."""
-        return name.upper()
 
 
 # --- sessions ---
