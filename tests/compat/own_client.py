@@ -25,6 +25,7 @@ ARGUMENTS: dict[str, dict[str, Any]] = {
     "echo": {"text": "Zoë"},
     "count": {"steps": 3},
     "slow_failing": {"how": "tool"},
+    "route": {"region": "eu west", "note": "Grüße", "size": 7},
 }
 GIVE_UP_S = 0.1
 

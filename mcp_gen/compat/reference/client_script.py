@@ -15,6 +15,8 @@ from mcp_gen.compat.json_values import Json, entries, is_object, member, objects
 from mcp_gen.compat.method_names import NoSuchMethod, method_of, methods_of, python_name
 from mcp_gen.compat.reference.client import ReferenceClient, ServerReply
 from mcp_gen.compat.reference.shaping import shaped
+from mcp_gen.core.errors import UsageError
+from mcp_gen.core.transport.header_params import marked_params
 from mcp_gen.schemas.schema import BadSchema, JsonSchema, Misfit, NeedsWorker
 
 if TYPE_CHECKING:
@@ -27,6 +29,7 @@ ARGUMENTS: dict[str, Json] = {
     "echo": {"text": "hello"},
     "count": {"steps": 3},
     "slow_failing": {"how": "tool"},
+    "route": {"region": "eu west", "note": "Grüße", "size": 7},
 }
 """Arguments of the tools that need some, by name."""
 TOOLS = "list_tools"
@@ -35,10 +38,15 @@ WAITING = "wait"
 GIVE_UP_S = 0.05
 """Seconds after which a call of that tool is given up."""
 MAX_ROUNDS = 10
+NO_SESSION = 404
 
 
 class ScriptFailure(Exception):
     """A step of the script went wrong: the exit code of the client is not 0."""
+
+
+class HeadersRefused(ScriptFailure):
+    """A request was refused for its headers."""
 
 
 class ClientScript(ReferenceClient):
@@ -115,7 +123,7 @@ class ClientScript(ReferenceClient):
 
     async def use_tools(self) -> None:
         """List the tools and call each; give up the one that does not return."""
-        tools = await self.walk("list_tools", "tools")
+        tools = self.well_marked(await self.walk("list_tools", "tools"))
         self.schemas = {one["name"]: one["outputSchema"] for one in tools if "outputSchema" in one}
         for number, tool in enumerate(tools):
             if tool["name"] == WAITING:
@@ -128,7 +136,18 @@ class ClientScript(ReferenceClient):
         name = tool["name"]
         params: Json = {"name": name, "arguments": ARGUMENTS.get(name, {})}
         meta = {self.profile.progress_token_key: token}
-        self.check_structured(name, await self.asked("call_tool", params, meta=meta))
+        try:
+            result = await self.asked("call_tool", params, meta=meta)
+        except HeadersRefused:
+            await self.walk("list_tools", "tools")
+            result = await self.asked("call_tool", params, meta=meta)
+        self.check_structured(name, result)
+
+    def well_marked(self, tools: list[Json]) -> list[Json]:
+        """Return the tools without those whose marks for headers are wrong, over HTTP."""
+        if self.http is None or self.profile.param_header_prefix is None:
+            return tools
+        return [tool for tool in tools if _is_well_marked(tool)]
 
     async def give_up(self, params: Json) -> None:
         """Call a tool and cancel the call."""
@@ -216,6 +235,9 @@ class ClientScript(ReferenceClient):
         for _ in range(MAX_ROUNDS):
             within_s = self.tools_timeout_s if name == TOOLS else self.timeout_s
             reply = await self.ask(name, params, meta=meta, within_s=within_s)
+            if self.has_lost_session(reply):
+                await self.begin_anew()
+                reply = await self.ask(name, params, meta=meta, within_s=within_s)
             if reply.timed_out:
                 await self.stop_waiting(reply)
             requests = member(reply.result, "inputRequests")
@@ -246,6 +268,16 @@ class ClientScript(ReferenceClient):
                 raise ScriptFailure(f"{key}: {one['error']['message']}")
         return {key: one["result"] for key, one in answers.items()}
 
+    def has_lost_session(self, reply: ServerReply) -> bool:
+        """Return True if the server does not know the session of a request any more."""
+        head = self.transcript.head(reply.asked.exchange)
+        return self.session_id is not None and head is not None and head.status == NO_SESSION
+
+    async def begin_anew(self) -> None:
+        """Begin a new session."""
+        self.session_id = None
+        await self.open()
+
     async def stop_waiting(self, reply: ServerReply) -> None:
         """Cancel a request that is not answered in time."""
         await self.tell("cancelled", {"requestId": member(reply.asked.message, "id")})
@@ -258,6 +290,9 @@ class ClientScript(ReferenceClient):
         """
         if self.fault:
             raise ScriptFailure(self.fault)
+        mismatch = self.profile.errors.header_mismatch
+        if mismatch is not None and reply.code == mismatch:
+            raise HeadersRefused(f"{name}: {reply.error}")
         if reply.result is None:
             raise ScriptFailure(f"{name}: {reply.error or 'no answer'}")
         result = self.completed(reply.result)
@@ -293,3 +328,12 @@ class ClientScript(ReferenceClient):
             JsonSchema(schema).check(result.get("structuredContent"))
         except (BadSchema, Misfit, NeedsWorker) as error:
             raise ScriptFailure(f"{name}: {error}") from None
+
+
+def _is_well_marked(tool: Json) -> bool:
+    schema = tool.get("inputSchema")
+    try:
+        marked_params(schema if is_object(schema) else {})
+    except UsageError:
+        return False
+    return True

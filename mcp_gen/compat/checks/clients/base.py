@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections import Counter
 from typing import TYPE_CHECKING, Any
 
+from msgspec import UNSET
+
 from mcp_gen.compat.checks.check import rule
 from mcp_gen.compat.checks.conversation import (
     conversation,
@@ -53,11 +55,14 @@ def what_the_client_sends_is_utf_8(transcript: Transcript, found: Found) -> None
 @rule("base:client:json-rpc", unseen=NOTHING)
 def what_the_client_sends_is_json_rpc(transcript: Transcript, found: Found) -> None:
     allows_batches = profile_of(transcript.revision).allows_batches
+    has_bodies = profile_of(transcript.revision).http_transport == "streamable"
     pieces = {event.number for event in broken_lines(transcript)}
     for event in transcript.messages("client"):
         found.saw()
         if event.number in pieces or not is_utf_8(event.data):
             continue
+        if event.message is UNSET and transcript.transport == "http" and has_bodies:
+            continue  # told of by the rule of bodies
         if not is_array(event.message):
             _judge_message(event.message, "$", event, found)
         elif not allows_batches:

@@ -12,6 +12,7 @@ from mcp_gen.compat.checks.conversation import id_key, is_answer, is_foreign
 from mcp_gen.compat.checks.found import NotTested
 from mcp_gen.compat.checks.frames import NOTHING
 from mcp_gen.compat.checks.http_exchanges import exchanges
+from mcp_gen.compat.checks.lines import is_utf_8
 from mcp_gen.compat.json_values import entries, is_object, member
 from mcp_gen.compat.method_names import openings
 from mcp_gen.compat.reference.resuming import RESUME_HEADER, last_event_id, retry_ms
@@ -66,13 +67,9 @@ def a_body_is_one_message(transcript: Transcript, found: Found) -> None:
         found.saw()
         if one.sent is None:
             found.broken("the body of a POST is a message", "it is empty", one.request)
-        elif one.sent.message is UNSET and len(_lines(one.sent)) > 1:
-            came = f"it has {len(_lines(one.sent))} lines"
-            found.broken("the body of a POST is one message", came, one.request, one.sent)
-
-
-def _lines(event: WireEvent) -> list[bytes]:
-    return event.data.strip().splitlines()
+        elif one.sent.message is UNSET and is_utf_8(one.sent.data):
+            expected = "the body of a POST is one message, in JSON"
+            found.broken(expected, "it is none", one.request, one.sent)
 
 
 @rule("http:client:accept", unseen=NO_POST)

@@ -16,6 +16,7 @@ from mcp_gen.compat.reference.http.listening import HOST, listening
 if TYPE_CHECKING:
     from mcp_gen.compat.reference.http.sessions import ReferenceSession
     from mcp_gen.compat.reference.http.streams import EventStream
+    from mcp_gen.compat.frame_check import Sender
     from mcp_gen.compat.transcript import Transcript
     from mcp_gen.transports.http_server.asgi import Receive, Scope, Send
 
@@ -55,10 +56,6 @@ class EndpointApp(ABC):
             return request.session.transcript
         opens = any(one.get("method") in openings() for one in entries(request.message))
         return self.unknown if opens or not self.clients else self.clients[-1].transcript
-
-    def header_name(self, name: str) -> str:
-        """Return the spelling of the name of a header of a response."""
-        return name.lower()
 
     @abstractmethod
     async def respond(self, request: EndpointRequest) -> EndpointResponse:
@@ -140,10 +137,7 @@ class EndpointApp(ABC):
             status=response.status,
             headers={name.lower(): value for name, value in response.headers.items()},
         )
-        headers = [
-            (self.header_name(name).encode(), one.encode())
-            for name, one in response.headers.items()
-        ]
+        headers = [(name.lower().encode(), one.encode()) for name, one in response.headers.items()]
         if stream is None:
             headers.append((b"content-length", b"%d" % len(response.body)))
         await send({"type": "http.response.start", "status": response.status, "headers": headers})
@@ -163,7 +157,9 @@ class EndpointApp(ABC):
             await asyncio.wait({pumping})
         finally:
             pumping.cancel()
-        transcript.add("client" if request.gone else "server", "ended", exchange=exchange)
+        # After its end a response counts as one whose client is gone, too.
+        by: Sender = "client" if pumping.cancelled() else "server"
+        transcript.add(by, "ended", exchange=exchange)
 
     async def _pump(
         self, stream: EventStream, start: int, exchange: int, transcript: Transcript, send: Send
