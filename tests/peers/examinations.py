@@ -96,9 +96,7 @@ async def _examined(one: Examined) -> Report:
     async with AsyncExitStack() as ended:
         if one.over == "stdio":
             stderr = ended.enter_context(tempfile.TemporaryFile())
-            opens: Opens = CommandOpener(
-                command_of(one), env="inherit", stderr=stderr.fileno()
-            )
+            opens: Opens = CommandOpener(command_of(one), env="inherit", stderr=stderr.fileno())
         elif one.server == "ours":
             app = ours.asgi("/mcp", legacy_sse_path="/sse")
             web = await ended.enter_async_context(serving(app))

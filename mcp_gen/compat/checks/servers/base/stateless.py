@@ -68,14 +68,16 @@ async def lists_go_on_over_another_connection(trial: ServerTrial) -> None:
 @probe("base:identity:no-behaviour")
 async def clients_of_any_name_are_answered_alike(trial: ServerTrial) -> None:
     client, key = await trial.main(), str(trial.profile.client_info_key)
-    asking = await trial.second()
+    clients = {called: trial.unopened() for called in NAMES}
+    for one in clients.values():
+        await one.wire.open()
     if not any(one in client.server_capabilities for one in LISTS.values()):
         raise NotTested("the server has nothing to list")
     for name, capability in LISTS.items():
         if capability not in client.server_capabilities:
             continue
         replies = [
-            await asking.ask(name, meta={key: {"name": called, "version": "1"}})
+            await clients[called].ask(name, meta={key: {"name": called, "version": "1"}})
             for called in (NAMES[0], NAMES[1], NAMES[0])
         ]
         texts = [comparable(reply.frame) for reply in replies]

@@ -62,7 +62,7 @@ async def lists_alike_on_all_connections(trial: ServerTrial, capability: str, na
     that depends on the connection.
     """
     used = await trial.having(capability)
-    fresh = await trial.second()
+    fresh = await trial.fresh()
     walks = [await _walk(one, name) for one in (used, fresh, used, fresh)]
     first, other, again, other_again = (sorted(walk.ids()) for walk in walks)
     if first == again and other == other_again and first != other:
