@@ -24,7 +24,6 @@ __all__ = [
     "Outcome",
     "PartOutcome",
     "Start",
-    "has_pytest_asyncio",
     "needs_pytest_asyncio",
     "run",
     "run_parts",
@@ -37,9 +36,8 @@ ANYIO = ("anyio",)
 ASYNCIO = ("asyncio",)
 """Plugins by the names of their entry points."""
 
-has_pytest_asyncio = find_spec("pytest_asyncio") is not None
 needs_pytest_asyncio = pytest.mark.skipif(
-    not has_pytest_asyncio, reason="pytest-asyncio is not installed"
+    find_spec("pytest_asyncio") is None, reason="pytest-asyncio is not installed"
 )
 
 SERVER = '''
@@ -87,7 +85,7 @@ class PartOutcome(NamedTuple):
     Attributes:
         text: What pytest printed of them.
         counts: Their numbers, by outcome.
-        matrix: Their rows of the summary, as columns: the revisions that they have.
+        matrix: Their rows of the summary, with the revisions that they have; empty without one.
     """
 
     text: str
@@ -130,7 +128,8 @@ def run_parts(folder: Path, start: Start) -> tuple[Outcome, dict[str, PartOutcom
         # What has no outcome was not run: that is one, too.
         one = found.get(file, {"text": ran.text, "counts": {}})
         counts = {word: number for word, number in one["counts"].items() if word}
-        outcomes[name] = PartOutcome(one["text"], counts, _rows_of(file, ran.matrix))
+        matrix = _rows_of(file, ran.matrix) if ran.summary else []
+        outcomes[name] = PartOutcome(one["text"], counts, matrix)
     return ran, outcomes
 
 
