@@ -7,7 +7,6 @@ import os
 import re
 import socket
 import sys
-import tempfile
 from contextlib import AsyncExitStack
 from functools import cache
 from pathlib import Path
@@ -95,8 +94,9 @@ def report_on(one: Examined) -> Report:
 async def _examined(one: Examined) -> Report:
     async with AsyncExitStack() as ended:
         if one.over == "stdio":
-            stderr = ended.enter_context(tempfile.TemporaryFile())
-            opens: Opens = CommandOpener(command_of(one), env="inherit", stderr=stderr.fileno())
+            nowhere = os.open(os.devnull, os.O_WRONLY)
+            ended.callback(os.close, nowhere)
+            opens: Opens = CommandOpener(command_of(one), env="inherit", stderr=nowhere)
         elif one.server == "ours":
             app = ours.asgi("/mcp", legacy_sse_path="/sse")
             web = await ended.enter_async_context(serving(app))

@@ -14,9 +14,9 @@ from mcp_gen.compat.reference.http.exchanges import EndpointRequest, EndpointRes
 from mcp_gen.compat.reference.http.listening import HOST, listening
 
 if TYPE_CHECKING:
+    from mcp_gen.compat.frame_check import Sender
     from mcp_gen.compat.reference.http.sessions import ReferenceSession
     from mcp_gen.compat.reference.http.streams import EventStream
-    from mcp_gen.compat.frame_check import Sender
     from mcp_gen.compat.transcript import Transcript
     from mcp_gen.transports.http_server.asgi import Receive, Scope, Send
 
