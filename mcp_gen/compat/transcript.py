@@ -13,7 +13,6 @@ import msgspec
 from msgspec import UNSET, Struct
 
 from mcp_gen.compat.json_values import Json, entries, is_same_id
-from mcp_gen.compat.wire.sse import fields_of
 
 if TYPE_CHECKING:
     from mcp_gen.compat.frame_check import Sender
@@ -28,8 +27,10 @@ T = TypeVar("T")
 MAX_EVENTS = 100_000
 """Maximum number of events that a transcript keeps; a peer that sends more is cut off here."""
 TURNS = 50
-"""Turns of the event loop that a wait still takes once it has run out: what is on its way through
-this process arrives, also if the process had no time for it until then."""
+"""Turns of the event loop that a wait takes once it has run out.
+
+What is on its way through this process arrives, also if the process had no time for it until then.
+"""
 NO_HEADERS: Mapping[str, str] = MappingProxyType({})
 
 
@@ -152,7 +153,8 @@ class Transcript:
         if event.kind == "request" and "last-event-id" in event.headers:
             self._resuming.add(event.exchange)
         elif event.kind == "message" and event.sender == "server":
-            id = fields_of(event.about).get("id")
+            lines = event.about.split("\n")
+            id = next((one.removeprefix("id: ") for one in lines if one.startswith("id: ")), "")
             if id:
                 key, resumed = (id, event.data), event.exchange in self._resuming
                 if key in self._came and (resumed or self._came[key]):
