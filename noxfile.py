@@ -198,6 +198,7 @@ def peers(session: nox.Session) -> None:
     environment = {
         "PEERS_TYPESCRIPT": str(npm_install(session, "tests/peers/typescript")),
         "PEERS_SERVERS": str(npm_install(session, "tests/peers/servers")),
+        "PEERS_EXAMINED": str(npm_install(session, "tests/peers/examined")),
         # Its command line needs none of what only its pages are built with.
         "PEERS_INSPECTOR": str(npm_install(session, "tests/peers/inspector", "--omit=optional")),
     }
@@ -222,9 +223,10 @@ def browser(session: nox.Session) -> None:
     """Test pages in Debian's Chromium, which is installed if it is missing (as root)."""
     install(session, "test", "browser", project=True)
     if not CHROMIUM.exists():
-        apt = ("apt-get", "--quiet=2")
+        apt, env = ("apt-get", "--quiet=2"), {"DEBIAN_FRONTEND": "noninteractive"}
+        package = ("install", "--yes", "--no-install-recommends", "chromium")
         session.run(*apt, "update", external=True)
-        session.run(*apt, "install", "--yes", "--no-install-recommends", "chromium", external=True)
+        session.run(*apt, *package, external=True, env=env)
     run_tests(session, *(session.posargs or ("tests/browser",)))
 
 

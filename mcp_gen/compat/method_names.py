@@ -5,6 +5,7 @@ from __future__ import annotations
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
+import mcp_wire
 from mcp_gen.compat.known_extensions import every_extension, known_extensions
 from mcp_wire.hook_machinery import HookPoint, HookSet
 from mcp_wire.hooks import ClientHooks, ServerHooks
@@ -13,7 +14,7 @@ if TYPE_CHECKING:
     from mcp_wire.method import Method
     from mcp_wire.profile import Profile
 
-__all__ = ["NoSuchMethod", "method_of", "methods_of", "python_name", "wire_names"]
+__all__ = ["NoSuchMethod", "method_of", "methods_of", "openings", "python_name", "wire_names"]
 
 
 class NoSuchMethod(LookupError):
@@ -23,6 +24,14 @@ class NoSuchMethod(LookupError):
 def methods_of(profile: Profile) -> dict[str, Method[Any, Any]]:
     """Return the methods of a revision and of the extensions that it has, by wire name."""
     return {**profile.methods, **known_extensions().rows(profile)}
+
+
+@cache
+def openings() -> frozenset[str]:
+    """Return the names of the requests with which connections are opened, at any revision."""
+    profiles = [mcp_wire.profile(one) for one in mcp_wire.REVISIONS]
+    found = {row.name for one in profiles for row in (one.handshake, one.discover) if row}
+    return frozenset(found)
 
 
 def method_of(profile: Profile, name: str) -> Method[Any, Any]:

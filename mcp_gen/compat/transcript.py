@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Callable, Hashable, Iterator, Mapping
+from contextlib import suppress
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias, TypeVar
 
@@ -12,6 +13,7 @@ import msgspec
 from msgspec import UNSET, Struct
 
 from mcp_gen.compat.json_values import Json, entries, is_same_id
+from mcp_gen.compat.wire.sse import fields_of
 
 if TYPE_CHECKING:
     from mcp_gen.compat.frame_check import Sender
@@ -25,6 +27,9 @@ T = TypeVar("T")
 
 MAX_EVENTS = 100_000
 """Maximum number of events that a transcript keeps; a peer that sends more is cut off here."""
+TURNS = 50
+"""Turns of the event loop that a wait still takes once it has run out: what is on its way through
+this process arrives, also if the process had no time for it until then."""
 NO_HEADERS: Mapping[str, str] = MappingProxyType({})
 
 
@@ -83,6 +88,12 @@ class Transcript:
         self._began_s = time.monotonic()
         self._listeners: list[Callable[[WireEvent], None]] = []
         self._news = asyncio.Event()
+        self._resuming: set[int] = set()
+        """HTTP exchanges that ask for the rest of a stream."""
+        self._came: dict[tuple[str, bytes], bool] = {}
+        """Messages that came with the id of an event; True for those of a resumed stream."""
+        self._repeated: set[int] = set()
+        """Numbers of the messages that a resumed stream has brought once more."""
         self._derived: dict[tuple[Any, ...], tuple[int, Any]] = {}
         """Values by their function and arguments, with the number of events they were made of."""
 
@@ -118,20 +129,35 @@ class Transcript:
             self.is_full = True
             return event
         self.events.append(event)
+        if exchange:
+            self._note_repeated(event)
         for act in self._listeners:
             act(event)
         self._news.set()
         return event
 
     def listen(self, act: Callable[[WireEvent], None]) -> None:
-        """ReferenceCall a function with each event from now on."""
+        """Call a function with each event from now on."""
         self._listeners.append(act)
 
     def messages(self, sender: Sender | None = None) -> Iterator[WireEvent]:
-        """Yield the messages of one side, or of both."""
+        """Yield the messages of one side, or of both; what is repeated is one message."""
         for event in self.events:
-            if event.kind == "message" and sender in (None, event.sender):
+            is_new = event.kind == "message" and event.number not in self._repeated
+            if is_new and sender in (None, event.sender):
                 yield event
+
+    def _note_repeated(self, event: WireEvent) -> None:
+        """Note a message with an event's id that came before, where one of both was resumed."""
+        if event.kind == "request" and "last-event-id" in event.headers:
+            self._resuming.add(event.exchange)
+        elif event.kind == "message" and event.sender == "server":
+            id = fields_of(event.about).get("id")
+            if id:
+                key, resumed = (id, event.data), event.exchange in self._resuming
+                if key in self._came and (resumed or self._came[key]):
+                    self._repeated.add(event.number)
+                self._came.setdefault(key, resumed)
 
     def frames(self, sender: Sender | None = None) -> list[WireFrame]:
         """Return the JSON objects of the messages of one side, or of both."""
@@ -169,16 +195,22 @@ class Transcript:
             start: Number of the first event to look at.
         """
         end_s = time.monotonic() + within_s
+        turns = TURNS
         while True:
             for number in range(start, len(self.events)):
                 if wanted(self.events[number]):
                     return self.events[number]
             start = max(start, len(self.events))
             self._news.clear()
-            try:
-                async with asyncio.timeout(end_s - time.monotonic()):
-                    await self._news.wait()
-            except TimeoutError:
+            left_s = end_s - time.monotonic()
+            if left_s > 0:
+                with suppress(TimeoutError):
+                    async with asyncio.timeout(left_s):
+                        await self._news.wait()
+            elif turns > 0:
+                turns -= 1
+                await asyncio.sleep(0)
+            else:
                 return None
 
 

@@ -139,9 +139,13 @@ def _group_of(pid: int) -> int | None:
 def _children(pid: int) -> list[int]:
     """Return the processes that a process has started and that live; empty without /proc."""
     found: list[int] = []
-    for listed in Path(f"/proc/{pid}/task").glob("*/children"):
+    try:
+        threads = list(Path(f"/proc/{pid}/task").iterdir())
+    except OSError:  # a process that has just ended
+        return found
+    for thread in threads:
         try:
-            found += map(int, listed.read_text().split())
+            found += map(int, (thread / "children").read_text().split())
         except OSError:  # a thread that has just ended
             continue
     return found

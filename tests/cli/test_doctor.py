@@ -92,6 +92,30 @@ def test_a_client_is_examined_by_its_command() -> None:
     assert report["outcomes"]
 
 
+SMALL_CLIENT = """
+import asyncio
+import sys
+from mcp_gen import Client
+
+async def main(url):
+    async with Client("small", "1.0.0") as client:
+        session = await client.connect(url)
+        [tool async for tool in session.tools()]
+
+asyncio.run(main(sys.argv[1]))
+"""
+
+
+def test_a_client_is_examined_over_http_by_a_command_with_a_url(tmp_path: Path) -> None:
+    script = tmp_path / "client.py"
+    script.write_text(SMALL_CLIENT)
+    command = f"{sys.executable} {script} {{url}}"
+    ran = run("doctor", "--client", command, "--revision", REVISION, "--json")
+    report = json.loads(ran.stdout)
+    assert (ran.exit_code, report["transport"], report["name"]) == (0, "http", "small 1.0.0")
+    assert verdicts(ran.stdout)["base:client:json-rpc"] == "passed"
+
+
 def test_a_client_that_ends_at_once_exits_with_3_and_shows_what_it_wrote(tmp_path: Path) -> None:
     script = tmp_path / "client.py"
     script.write_text("import sys\nsys.exit('no licence')\n")
@@ -253,7 +277,7 @@ def test_a_form_is_all_that_is_printed_if_it_goes_to_stdout(form: str, beginning
         ([SERVER, "--client", "python {command}"], "--client: options of servers are not for"),
         (["--client", "no-such-program-at-all"], "--client: there is no program 'no-such-program"),
         (["--client", "python 'x"], "--client: No closing quotation; check its quotes"),
-        (["--client", "python {url}"], "--client: clients are examined over stdio alone"),
+        (["--client", "python {url} {command}"], "--client: give `{command}` (stdio) or `{url}`"),
         (["--client", ""], "--client: there is no program ''"),
     ],
 )

@@ -36,17 +36,19 @@ CALLS = (
 )
 """Calls of the reference server's tools that end by themselves."""
 
-TIMEOUT_S = 0.3
-"""Longest wait for an answer: in one process, which is there at once, if it comes at all."""
+TIMEOUT_S = 1.0
+"""Longest wait for an answer: in one process, where it is there at once, if it comes at all."""
 STDIO_TIMEOUT_S = 10.0
 """Longest wait for an answer of a program, which has to start first."""
-HTTP_TIMEOUT_S = 1.0
+HTTP_TIMEOUT_S = 2.0
 """Longest wait for an answer over loopback."""
 
 
-def revisions_to_try(requirement: str) -> tuple[str, ...]:
-    """Return one revision of a requirement, another for each requirement."""
+def revisions_to_try(requirement: str, *, full: bool = False) -> tuple[str, ...]:
+    """Return one revision of a requirement, another for each requirement; all of them if `full`."""
     revisions = requirements()[requirement].revisions
+    if full:
+        return tuple(revisions)
     return (revisions[crc32(requirement.encode()) % len(revisions)],)
 
 
@@ -66,12 +68,15 @@ async def examined(
         transport: The transport; None: that of the requirement. An endpoint is examined over HTTP.
     """
     over = transport or transport_of(requirement)
-    if over == "http" or issubclass(peer, ReferenceEndpoint):
-        report = await examined_over_http(peer, revision)
-    elif over == "stdio":
-        report = await examined_over_stdio(peer, revision)
+    if over == "stdio":
+        report = await examined_over_stdio(peer, revision, requirement)
     else:
-        report = await examined_in_memory(peer, revision, requirement)
+        # Some peers keep the state of all their connections on the class.
+        own: type[Any] = type(peer.__name__, (peer,), {})
+        if over == "http" or issubclass(peer, ReferenceEndpoint):
+            report = await examined_over_http(own, revision)
+        else:
+            report = await examined_in_memory(own, revision, requirement)
     assert [one for one in report.outcomes if one.why.startswith(CHECK_FAILED)] == []
     return report
 
@@ -85,7 +90,7 @@ async def examined_in_memory(peer: type[Any], revision: str, requirement: str = 
             target=peer.__name__,
             transport="memory",
             revisions=(revision,),
-            calls=(*CALLS, *LONG_CALLS.get(requirement.partition(":")[0], ())),
+            calls=(*CALLS, *long_calls(requirement)),
             timeout_s=TIMEOUT_S,
         )
     finally:
@@ -109,25 +114,36 @@ async def examined_over_http(peer: type[Any], revision: str) -> Report:
         )
 
 
-async def examined_over_stdio(
-    peer: type[Any], revision: str, areas: tuple[str, ...] = ("stdio",)
-) -> Report:
+async def examined_over_stdio(peer: type[Any], revision: str, requirement: str = "") -> Report:
     """Return the report on a server of the zoo, or the reference server, as a program.
+
+    Each connection is a process of its own: the area of the requirement alone is examined, beside
+    that of stdio.
 
     Args:
         peer: Class of the server.
         revision: The revision.
-        areas: The areas that are examined: each connection is a process of its own.
+        requirement: Requirement that it breaks or keeps.
     """
     return await examine_server(
         CommandOpener([sys.executable, *program_of(peer), "--revision", revision], env="inherit"),
         target=peer.__name__,
         transport="stdio",
         revisions=(revision,),
-        calls=CALLS[:2],
+        calls=(*CALLS[:2], *long_calls(requirement)),
         timeout_s=STDIO_TIMEOUT_S,
-        areas=areas,
+        areas={"stdio", area_of(requirement)},
     )
+
+
+def long_calls(requirement: str) -> tuple[ToolCall, ...]:
+    """Return the calls that do not end by themselves, of which the peers of a requirement need."""
+    return LONG_CALLS.get(area_of(requirement), ())
+
+
+def area_of(requirement: str) -> str:
+    """Return the area of a requirement, as the part before the first colon."""
+    return requirement.partition(":")[0]
 
 
 def program_of(peer: type[Any]) -> list[str]:

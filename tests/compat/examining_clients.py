@@ -10,8 +10,10 @@ from mcp_gen.compat.doctor.client_examination import examine_client
 from mcp_gen.compat.reference.client_script import ClientScript
 from mcp_gen.compat.report.model import Report
 from mcp_gen.compat.scenarios.memory import MemoryStage
-from mcp_gen.compat.wire.openers import MemoryOpener
+from mcp_gen.compat.scenarios.scenario import scenarios
+from mcp_gen.compat.wire.openers import HttpOpener, MemoryOpener
 from tests.compat.examining import transport_of
+from tests.compat.local_http import LocalHttpStage
 from tests.support.frames import HANDSHAKE
 
 if TYPE_CHECKING:
@@ -87,14 +89,16 @@ async def examined_client(
     transport: Transport = "memory",
     *,
     hanging_in: Collection[str] = (),
+    only: Collection[str] = (),
 ) -> Report:
     """Return the report on a client of the zoo.
 
     Args:
         peer: Class of the client.
         revisions: The revisions.
-        transport: What the memory stands for.
+        transport: `http`, or what the memory stands for.
         hanging_in: Ids of the scenarios in which the client hangs.
+        only: Ids of the scenarios that are run; empty for all.
     """
 
     async def run(server: ConnectableServer, revision: str, tools_timeout_s: float) -> None:
@@ -108,11 +112,24 @@ async def examined_client(
             await opens.aclose()
 
     return await examine_client(
-        PatientStage(run, transport, hanging_in),
+        _over_http(peer) if transport == "http" else PatientStage(run, transport, hanging_in),
         target=peer.__name__,
         revisions=revisions,
         limit_s=LIMIT_S,
+        only=only,
     )
+
+
+def _over_http(peer: type[ClientScript]) -> LocalHttpStage:
+    """Return the stage of a client of the zoo over HTTP."""
+
+    async def run(said: Mapping[str, str]) -> None:
+        client = peer(HttpOpener(said["url"]), said["revision"])
+        client.timeout_s = TIMEOUT_S
+        client.tools_timeout_s = IN_VAIN_S if said["scenario"] == NEVER_LISTS else TIMEOUT_S
+        await client.run()
+
+    return LocalHttpStage(run)
 
 
 async def faults_of_pairs(cells: Iterable[tuple[Pair, str]]) -> list[str]:
@@ -159,7 +176,11 @@ async def _examined_at(
 ) -> Report:
     revisions = (revision, *ALSO_SPOKEN.get(requirement, ()))
     over = transport_of(requirement)
-    return await examined_client(peer, revisions, over, hanging_in=hanging_in)
+    # The other scenarios are the same over any transport, and are tried in memory.
+    only = [one.id for one in scenarios(revision, "http") if "http:" in one.id]
+    return await examined_client(
+        peer, revisions, over, hanging_in=hanging_in, only=only if over == "http" else ()
+    )
 
 
 def _findings(report: Report) -> str:

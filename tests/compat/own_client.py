@@ -21,7 +21,12 @@ from mcp_gen.types import (
 
 __all__ = ["use_everything"]
 
-ARGUMENTS: dict[str, dict[str, Any]] = {"echo": {"text": "Zoë"}, "count": {"steps": 3}}
+ARGUMENTS: dict[str, dict[str, Any]] = {
+    "echo": {"text": "Zoë"},
+    "count": {"steps": 3},
+    "slow_failing": {"how": "tool"},
+    "route": {"region": "eu west", "note": "Grüße", "size": 7},
+}
 GIVE_UP_S = 0.1
 
 
@@ -52,7 +57,13 @@ async def use_everything(target: Any, revision: str | None = None, timeout_s: fl
         McpGenError: something went wrong.
     """
     client = Client(
-        "own", "1.0.0", sampling=_answer, elicitation=_fill_in, roots=["/tmp"], timeout_s=timeout_s
+        "own",
+        "1.0.0",
+        sampling=_answer,
+        elicitation=_fill_in,
+        roots=["/tmp"],
+        tasks=True,
+        timeout_s=timeout_s,
     )
     async with client:
         session = await client.connect(target, revision=revision)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import sys
+from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 import pytest
@@ -13,12 +14,16 @@ from mcp_gen.client.connecting.in_process import InProcessTransport
 from mcp_gen.compat.doctor.client_examination import examine_client
 from mcp_gen.compat.report.model import Report
 from mcp_gen.compat.scenarios.commands import CommandStage
+from mcp_gen.compat.scenarios.http import HttpStage
 from tests.compat.examining_clients import LIMIT_S, PatientStage
+from tests.compat.local_http import LocalHttpStage
 from tests.compat.own_client import use_everything
 from tests.support.frames import HANDSHAKE, PER_REQUEST
 
 if TYPE_CHECKING:
     from mcp_gen.client.connecting.in_process import ConnectableServer
+
+HTTP_TIMEOUT_S = 1.0
 
 
 async def own(server: ConnectableServer, revision: str, timeout_s: float) -> None:
@@ -37,11 +42,22 @@ async def test_our_client_breaks_no_rule_at_any_revision() -> None:
     assert [one.agreed for one in report.openings] == list(mcp_wire.REVISIONS)
     assert report.name == "own 1.0.0"
     untested = {one.requirement for one in report.outcomes if one.verdict == "not tested"}
-    assert untested == {
-        # Without a pinned revision it asks for the newest, and it has no extensions.
-        "lifecycle:client:versions:supported",
-        "lifecycle:client:extensions:names",
-    }
+    # Without a pinned revision it asks for the newest.
+    assert untested == {"lifecycle:client:versions:supported"}
+
+
+async def own_over_http(said: Mapping[str, str]) -> None:
+    """Use everything of a server over HTTP, without a pinned revision."""
+    await use_everything(said["url"], None, timeout_s=HTTP_TIMEOUT_S)
+
+
+@pytest.mark.parametrize("revision", mcp_wire.REVISIONS)
+async def test_our_client_breaks_no_rule_over_http(revision: str) -> None:
+    report = await examine_client(
+        LocalHttpStage(own_over_http), target="own", revisions=(revision,), limit_s=8.0
+    )
+    assert shown(report) == {}
+    assert [one.agreed for one in report.openings] == [revision]
 
 
 @pytest.mark.parametrize("revision", [HANDSHAKE, PER_REQUEST])
@@ -58,6 +74,22 @@ async def test_our_client_breaks_no_rule_as_a_command(revision: str) -> None:
     assert [one.agreed for one in report.openings] == [revision]
     verdicts = {one.requirement: one.verdict for one in report.outcomes}
     assert verdicts["stdio:client:lines"] == "passed"
+    assert verdicts["pagination:client:both"] == "passed"
+
+
+@pytest.mark.parametrize("revision", [mcp_wire.REVISIONS[0], PER_REQUEST])
+async def test_our_client_breaks_no_rule_as_a_command_with_a_url(revision: str) -> None:
+    command = [sys.executable, "-m", "tests.compat.own_client", "{url}"]
+    report = await examine_client(
+        HttpStage(command),
+        target="own",
+        revisions=(revision,),
+        limit_s=40.0,
+        only=("pagination:client:both",),
+    )
+    assert shown(report) == {}
+    assert [one.agreed for one in report.openings] == [revision]
+    verdicts = {one.requirement: one.verdict for one in report.outcomes}
     assert verdicts["pagination:client:both"] == "passed"
 
 

@@ -67,8 +67,7 @@ async def test_the_reference_server_is_a_program() -> None:
 
 
 async def test_the_reference_server_breaks_no_rule_of_messages_over_stdio() -> None:
-    areas = ("stdio", "transports")
-    report = await examined_over_stdio(ReferenceServer, REVISION, areas)
+    report = await examined_over_stdio(ReferenceServer, REVISION)
     assert {one.requirement: one.findings for one in report.failed()} == {}
     passed = {one.requirement for one in report.outcomes if one.verdict == "passed"}
     assert {"stdio:lines", "stdio:stdout-clean", "stdio:exit"} <= passed

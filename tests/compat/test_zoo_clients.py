@@ -9,6 +9,7 @@ import pytest
 import mcp_wire
 from mcp_gen.compat.reference.client_script import ClientScript
 from mcp_gen.compat.requirements.manifest import requirements
+from mcp_gen.compat.transcript import Transport
 from mcp_gen.compat.zoo.zoo import Pair, zoo
 from tests.compat.examining import revisions_to_try
 from tests.compat.examining_clients import examined_client, faults_of_pairs
@@ -40,10 +41,11 @@ async def test_each_client_that_breaks_a_rule_is_found_out_and_its_twin_is_not(
     assert faults == [], "\n".join(faults)
 
 
-async def test_the_reference_client_breaks_no_rule_at_any_revision() -> None:
+@pytest.mark.parametrize("transport", ["memory", "http"])
+async def test_the_reference_client_breaks_no_rule_at_any_revision(transport: Transport) -> None:
     # It speaks one revision alone, so each is an examination of its own.
     reports = await asyncio.gather(
-        *(examined_client(ClientScript, (revision,)) for revision in mcp_wire.REVISIONS)
+        *(examined_client(ClientScript, (revision,), transport) for revision in mcp_wire.REVISIONS)
     )
     for revision, report in zip(mcp_wire.REVISIONS, reports, strict=True):
         assert {one.requirement: one.findings for one in report.failed()} == {}

@@ -19,7 +19,7 @@ from tests.peers.web import PATHS
 def pytest_configure() -> None:
     if find_spec("mcp") is None:
         raise pytest.UsageError("tests/peers needs the official SDK as a peer: run `nox -s peers`")
-    packages = {"PEERS_TYPESCRIPT", "PEERS_SERVERS", "PEERS_INSPECTOR"}
+    packages = {"PEERS_TYPESCRIPT", "PEERS_SERVERS", "PEERS_EXAMINED", "PEERS_INSPECTOR"}
     if not packages <= os.environ.keys() or shutil.which("node") is None:
         # Fail instead of skip: a peer that was not run did not pass.
         raise pytest.UsageError("tests/peers needs Node and its packages: run `nox -s peers`")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import json
 import os
 import re
 import subprocess
@@ -15,7 +16,19 @@ from typing import NamedTuple
 
 import pytest
 
-__all__ = ["ANYIO", "ASYNCIO", "Outcome", "needs_pytest_asyncio", "run", "run_pytest"]
+from tests.plugin import parts
+
+__all__ = [
+    "ANYIO",
+    "ASYNCIO",
+    "Outcome",
+    "PartOutcome",
+    "Start",
+    "needs_pytest_asyncio",
+    "run",
+    "run_parts",
+    "run_pytest",
+]
 
 TIME_LIMIT_S = 100
 
@@ -54,16 +67,84 @@ class Outcome(NamedTuple):
         return {word: int(number) for number, word in re.findall(r"(\d+) (\w+)", last)}
 
     @property
+    def summary(self) -> str:
+        """The summary of the judged tests."""
+        return self.text.partition("MCP: tests and revisions")[2]
+
+    @property
     def matrix(self) -> list[list[str]]:
         """Rows of the summary, as columns; the first one has the revisions."""
-        head, *lines = self.text.partition("MCP: tests and revisions")[2].split("\n")[1:]
+        head, *lines = self.summary.split("\n")[1:]
         rows = [head, *itertools.takewhile(lambda line: "::" in line, lines)]
         return [re.split(r"\s{2,}", row.strip()) for row in rows]
 
 
+class PartOutcome(NamedTuple):
+    """Outcome of the tests of one file, in a run of several.
+
+    Attributes:
+        text: What pytest printed of them.
+        counts: Their numbers, by outcome.
+        matrix: Their rows of the summary, with the revisions that they have; empty without one.
+    """
+
+    text: str
+    counts: dict[str, int]
+    matrix: list[list[str]]
+
+
+class Start(NamedTuple):
+    """One start of pytest, on several files; see `run` for the attributes.
+
+    Attributes:
+        tests: Texts of the files with tests, by name: `test_NAME.py`.
+        words: More arguments of pytest.
+        plugins: Plugins beside that of mcp_gen.
+        settings: Lines of the settings of pytest.
+    """
+
+    tests: Mapping[str, str]
+    words: tuple[str, ...] = ()
+    plugins: tuple[str, ...] = ANYIO
+    settings: str = ""
+
+
+def run_parts(folder: Path, start: Start) -> tuple[Outcome, dict[str, PartOutcome]]:
+    """Run several files in one start, and return the outcome of all, and of each by its name."""
+    files = {f"test_{name}.py": dedent(tests) for name, tests in start.tests.items()}
+    words = ("--continue-on-collection-errors", *start.words)
+    ran = run(
+        folder,
+        None,
+        *words,
+        plugins=start.plugins,
+        settings=start.settings,
+        files={**files, "conftest.py": Path(parts.__file__).read_text("utf-8")},
+    )
+    found = json.loads((folder / parts.PARTS.name).read_text("utf-8"))
+    outcomes: dict[str, PartOutcome] = {}
+    for name in start.tests:
+        file = f"test_{name}.py"
+        # What has no outcome was not run: that is one, too.
+        one = found.get(file, {"text": ran.text, "counts": {}})
+        counts = {word: number for word, number in one["counts"].items() if word}
+        matrix = _rows_of(file, ran.matrix) if ran.summary else []
+        outcomes[name] = PartOutcome(one["text"], counts, matrix)
+    return ran, outcomes
+
+
+def _rows_of(file: str, matrix: list[list[str]]) -> list[list[str]]:
+    """Return the rows of the summary that are of one file, without columns that those lack."""
+    head, *rows = matrix
+    rows = [row for row in rows if row[0].startswith(f"{file}::")]
+    kept = [number for number in range(1, len(head) + 1) if any(row[number] != "-" for row in rows)]
+    columns = [[head[number - 1] for number in kept]]
+    return columns + [[row[0], *(row[number] for number in kept)] for row in rows]
+
+
 def run(
     folder: Path,
-    tests: str,
+    tests: str | None,
     *words: str,
     plugins: tuple[str, ...] = ANYIO,
     settings: str = "",
@@ -73,7 +154,7 @@ def run(
 
     Args:
         folder: An empty folder.
-        tests: The text of `test_it.py`.
+        tests: The text of `test_it.py`; None if there is none.
         words: More arguments of pytest.
         plugins: Plugins beside that of mcp_gen.
         settings: Lines of the settings of pytest.
@@ -82,7 +163,9 @@ def run(
     lines = ["[pytest]", *dedent(settings).strip().split("\n")]
     if "asyncio" in plugins:
         lines.append("asyncio_default_fixture_loop_scope = function")
-    texts = {"server.py": SERVER, "pytest.ini": "\n".join(lines), "test_it.py": dedent(tests)}
+    texts = {"server.py": SERVER, "pytest.ini": "\n".join(lines)}
+    if tests is not None:
+        texts["test_it.py"] = dedent(tests)
     for name, text in {**texts, **(files or {})}.items():
         (folder / name).write_text(text, "utf-8")
     return run_pytest(folder, *words, plugins=plugins)

@@ -12,8 +12,14 @@ from tests.plugin.running import ASYNCIO, needs_pytest_asyncio, run_pytest
 EXAMPLE = Path(__file__).parents[2] / "examples/testing"
 
 
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    """Run a test over every transport with `--full`, else over the usual one."""
+    if "over" in metafunc.fixturenames:
+        full = metafunc.config.getoption("full")
+        metafunc.parametrize("over", ["memory", "stdio", "http"] if full else ["memory"])
+
+
 @needs_pytest_asyncio
-@pytest.mark.parametrize("over", ["memory", "http"])
 def test_the_example_passes_over_each_transport(over: str, tmp_path: Path) -> None:
     shutil.copytree(EXAMPLE, tmp_path / "testing", ignore=shutil.ignore_patterns("__pycache__"))
     ran = run_pytest(tmp_path / "testing", f"--mcp-over={over}", plugins=ASYNCIO)

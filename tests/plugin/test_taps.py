@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Coroutine
+from collections.abc import AsyncGenerator, Coroutine, Mapping
 from typing import Any
 
 import msgspec
@@ -13,7 +13,9 @@ from mcp_gen import Client, Context, Server
 from mcp_gen.client.connecting.targets import resolve_target
 from mcp_gen.compat.plugin.listening import listening
 from mcp_gen.compat.plugin.recorder import Recorder, spoken_at
+from mcp_gen.compat.plugin.taps import TappedRequests
 from mcp_gen.compat.transcript import Transcript
+from mcp_gen.core.transport.protocols import Lines
 from tests.support.frames import every_revision
 
 NEWEST, OLDER = "2026-07-28", "2025-11-25"
@@ -90,6 +92,60 @@ async def test_rules_of_http_are_for_the_transport_of_the_revision(
         target = recorder.recorded(resolve_target(url, in_background))
         await client.connect(target, revision=revision)
     assert recorder.transcripts(revision)[-1].transport == transport
+
+
+class Streamed:
+    """Response whose body is a stream of events, and the source of it."""
+
+    status = 200
+    headers: Mapping[str, str] = {"content-type": "text/event-stream"}
+
+    def __init__(self, *chunks: bytes) -> None:
+        self._chunks = chunks
+
+    async def send(self, method: str, url: str, headers: Lines, body: bytes | None) -> Streamed:
+        """Return itself as the response."""
+        return self
+
+    async def chunks(self) -> AsyncGenerator[bytes, None]:
+        """Yield the body."""
+        for chunk in self._chunks:
+            yield chunk
+
+    async def aclose(self) -> None:
+        """Do nothing."""
+
+
+async def written_down(*chunks: bytes) -> list[tuple[str, bytes, str]]:
+    """Return the kind, the data and the fields of what a stream has left in the transcript."""
+    transcript = Transcript(NEWEST, "http")
+    tapped = TappedRequests(Streamed(*chunks), transcript)
+    response = await tapped.send("GET", "http://127.0.0.1/mcp", [], None)
+    assert [chunk async for chunk in response.chunks()] == list(chunks)
+    return [
+        (event.kind, event.data, event.about)
+        for event in transcript.events
+        if event.kind not in ("request", "response")
+    ]
+
+
+@pytest.mark.parametrize("end", [b"\n", b"\r\n", b"\r"])
+async def test_events_of_a_stream_are_written_down_whatever_their_lines_end_with(
+    end: bytes,
+) -> None:
+    lines = [b"\xef\xbb\xbfid: 7", b'data: {"a":', b"data: 1}", b"", b": comment", b"", b"data: no"]
+    stream = end.join(lines)
+    expected = [("message", b'{"a":\n1}', "id: 7"), ("ended", b"data: no", "")]
+    assert await written_down(stream) == expected
+    assert await written_down(*(bytes([byte]) for byte in stream)) == expected
+
+
+async def test_events_that_are_no_messages_are_written_down_as_such() -> None:
+    assert await written_down(b"event: endpoint\ndata: /messages\n\n", b"id: 1\ndata:\n\n") == [
+        ("sse", b"/messages", "event: endpoint"),
+        ("sse", b"", "id: 1"),
+        ("ended", b"", ""),
+    ]
 
 
 async def test_credentials_are_not_written_down() -> None:

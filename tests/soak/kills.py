@@ -27,7 +27,7 @@ from dataclasses import astuple, dataclass, field
 from pathlib import Path
 
 import mcp_wire
-from mcp_gen import ClientManager, Reconnect, ServerConfig, SessionLost
+from mcp_gen import ClientManager, Reconnect, ServerConfig, SessionLost, TransportError
 from mcp_gen.manager.config import ServerLike
 from tests.soak.child import Child, serving
 from tests.soak.figures import give_back, grown, resident_kb
@@ -115,6 +115,10 @@ class _Soak:
         self._answered: dict[asyncio.subprocess.Process, asyncio.Event] = {}
         self._web: dict[str, asyncio.subprocess.Process] = {}
         self._ports: dict[str, int] = {}
+        self._restarts: Counter[str] = Counter()
+        """Kills of HTTP servers, each of which is started again."""
+        self._listens: set[str] = set()
+        """HTTP servers that have answered since they were started."""
         self._listening: set[asyncio.Task[None]] = set()
         self._goes_on = True
 
@@ -189,7 +193,8 @@ class _Soak:
         while self._goes_on:
             count += 1
             name, text = chance.choice([*parts]), f"{number}.{count}"
-            since_s = time.monotonic()
+            since_s, restarts = time.monotonic(), self._restarts[name]
+            was_up = name in self._listens or name not in self._ports
             try:
                 async with asyncio.timeout(CALL_S):
                     found = await manager.call_tool(
@@ -198,10 +203,17 @@ class _Soak:
             except SessionLost:
                 self._report.lost += 1
                 await asyncio.sleep(LOOK_S)
+            except TransportError as error:
+                # Between a kill and the new server's start nobody listens on the port.
+                if was_up and self._restarts[name] == restarts:
+                    self._report.wrong.append(f"{name}: {error!r}")
+                self._report.lost += 1
+                await asyncio.sleep(LOOK_S)
             except Exception as error:
                 self._report.wrong.append(f"{name}: {error!r}")
             else:
                 self._report.answers["the manager"] += 1
+                self._listens.add(name)
                 if found != f"{name}: {text}":
                     self._report.wrong.append(f"{name}: {found!r} to {text}")
             self._report.slowest_s = max(self._report.slowest_s, time.monotonic() - since_s)
@@ -227,6 +239,8 @@ class _Soak:
                 os.kill(pid, signal.SIGKILL)
                 self._report.kills[name.partition(" ")[0]] += 1
             if name in self._web:
+                self._restarts[name] += 1
+                self._listens.discard(name)
                 await self._web.pop(name).wait()
                 await self.start_web(name)
 

@@ -10,6 +10,7 @@ import msgspec
 
 import mcp_wire
 from mcp_gen.compat.json_values import Json, member
+from mcp_gen.compat.method_names import openings
 from mcp_wire import profile as profile_of
 
 if TYPE_CHECKING:
@@ -78,7 +79,7 @@ def is_foreign(frame: Json, revision: str) -> bool:
             return False
         said = [member(frame, "params", "_meta", name) for name in _version_keys()]
         return any(one is not None for one in said)
-    return method in _openings()
+    return method in openings()
 
 
 def is_request(frame: Json) -> bool:
@@ -116,10 +117,3 @@ def _profiles() -> tuple[Any, ...]:
 def _version_keys() -> tuple[str, ...]:
     """Return the keys of `_meta` at which requests say their revision."""
     return tuple(p.protocol_version_key for p in _profiles() if p.protocol_version_key)
-
-
-@cache
-def _openings() -> frozenset[str]:
-    """Return the names of the requests with which connections are opened."""
-    found = {row.name for p in _profiles() for row in (p.handshake, p.discover) if row}
-    return frozenset(found)

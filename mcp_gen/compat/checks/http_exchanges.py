@@ -47,6 +47,11 @@ class PeerExchange(Struct, kw_only=True):
         return self.request.about.partition(" ")[0]
 
     @property
+    def headers(self) -> Mapping[str, str]:
+        """Headers of the request, with names in lower case."""
+        return self.request.headers
+
+    @property
     def status(self) -> int:
         """Status of the response; 0 if there is none."""
         return self.head.status if self.head else 0

@@ -36,8 +36,16 @@ class AnswerFrame(NamedTuple):
         return (self.asked.event, self.event) if self.asked else (self.event,)
 
 
-def placed(transcript: Transcript, sender: Sender | None = None) -> Iterator[Placed]:
-    """Yield the frames of one side, or of both, with their places."""
+def placed(transcript: Transcript, sender: Sender | None = None) -> list[Placed]:
+    """Return the frames of one side, or of both, with their places."""
+    return transcript.derived(_placed, sender)
+
+
+def _placed(transcript: Transcript, sender: Sender | None) -> list[Placed]:
+    return list(_places(transcript, sender))
+
+
+def _places(transcript: Transcript, sender: Sender | None) -> Iterator[Placed]:
     for event in transcript.messages(sender):
         if is_array(event.message):
             for number, entry in enumerate(event.message):
@@ -52,20 +60,26 @@ def is_answer(frame: Json) -> bool:
     return "method" not in frame and ("result" in frame or "error" in frame)
 
 
-def answers(transcript: Transcript, sender: Sender = "server") -> Iterator[AnswerFrame]:
-    """Yield the answers of one side, in the order in which they came.
+def answers(transcript: Transcript, sender: Sender = "server") -> list[AnswerFrame]:
+    """Return the answers of one side, in the order in which they came.
 
     Args:
         transcript: The transcript.
         sender: The side that answers.
     """
+    return transcript.derived(_answers, sender)
+
+
+def _answers(transcript: Transcript, sender: Sender) -> list[AnswerFrame]:
+    found: list[AnswerFrame] = []
     waiting: list[Placed] = []
     for one in placed(transcript):
         if one.event.sender != sender:
             if "method" in one.frame and "id" in one.frame:
                 waiting.append(one)
         elif is_answer(one.frame):
-            yield AnswerFrame(*one, _taken(waiting, one.frame.get("id")))
+            found.append(AnswerFrame(*one, _taken(waiting, one.frame.get("id"))))
+    return found
 
 
 def _taken(waiting: list[Placed], id: Any) -> Placed | None:

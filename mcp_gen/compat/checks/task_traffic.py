@@ -133,11 +133,16 @@ def exchanges(transcript: Transcript, *names: str) -> list[TaskExchange]:
         transcript: The transcript.
         names: Python names of methods; none for all.
     """
-    found: list[TaskExchange] = []
-    for asked, request, event, answer in transcript.derived(_answered, "client"):
-        name = python_name(str(request["method"])) or ""
-        if event is not None and (not names or name in names):
-            found.append(TaskExchange(name, asked, request, event, answer))
+    found = transcript.derived(_exchanges)
+    return [one for one in found if one.name in names] if names else found
+
+
+def _exchanges(transcript: Transcript) -> list[TaskExchange]:
+    found = [
+        TaskExchange(python_name(str(request["method"])) or "", asked, request, event, answer)
+        for asked, request, event, answer in transcript.derived(_answered, "client")
+        if event is not None
+    ]
     return sorted(found, key=lambda one: one.event.number)
 
 
@@ -170,6 +175,10 @@ def _answered(
 
 def server_declared(transcript: Transcript) -> Json:
     """Return the capabilities that the server has declared; empty if it has not."""
+    return transcript.derived(_declared)
+
+
+def _declared(transcript: Transcript) -> Json:
     profile = profile_of(transcript.revision)
     opening = profile.handshake or profile.discover
     for one in exchanges(transcript):
@@ -181,6 +190,10 @@ def server_declared(transcript: Transcript) -> Json:
 
 def listed_tools(transcript: Transcript) -> dict[str, Json]:
     """Return the tools that were listed, by name."""
+    return transcript.derived(_tools)
+
+
+def _tools(transcript: Transcript) -> dict[str, Json]:
     return {
         str(tool.get("name")): tool
         for one in exchanges(transcript, "list_tools")
@@ -190,6 +203,10 @@ def listed_tools(transcript: Transcript) -> dict[str, Json]:
 
 def created_tasks(transcript: Transcript) -> list[tuple[TaskExchange, Json]]:
     """Return the calls that were answered with a task, and the state of the task."""
+    return transcript.derived(_created)
+
+
+def _created(transcript: Transcript) -> list[tuple[TaskExchange, Json]]:
     return [
         (one, state)
         for one in exchanges(transcript, "call_tool")
@@ -212,6 +229,10 @@ def news(transcript: Transcript) -> Iterator[tuple[WireEvent, Json]]:
 
 def states_by_task(transcript: Transcript) -> dict[str, list[ToldState]]:
     """Return the states that were told of each task, by its id, in the order they came."""
+    return transcript.derived(_by_task)
+
+
+def _by_task(transcript: Transcript) -> dict[str, list[ToldState]]:
     found: dict[str, list[ToldState]] = {}
     for one in _states(transcript):
         found.setdefault(str(one.state.get("taskId")), []).append(one)

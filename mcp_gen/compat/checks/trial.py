@@ -95,6 +95,7 @@ class TriedServer:
         """What it has listed, by the Python name of the method, such as `list_tools`."""
         self._opens = opens
         self._main: ReferenceClient | None = None
+        self._second: ReferenceClient | None = None
 
     def client(
         self,
@@ -160,15 +161,37 @@ class TriedServer:
             TransportError: the connection cannot be opened.
         """
         main = self._main
-        if main is None or any(event.kind == "closed" for event in main.transcript.events):
+        if main is None or _has_ended(main):
             if main is not None:
                 await main.aclose()
             self._main = main = self.client()
             await main.open()
         return main
 
+    async def second(self) -> ReferenceClient:
+        """Return a client beside the main one, which checks may disturb; opened again if it ended.
+
+        Where each connection starts a process, opening one takes longer than most checks.
+
+        Raises:
+            TransportError: the connection cannot be opened.
+        """
+        second = self._second
+        if second is None or _has_ended(second):
+            await self.drop_second()
+            self._second = second = self.client()
+            await second.open()
+        return second
+
+    async def drop_second(self) -> None:
+        """Close the second connection: a check has found that something is wrong with it."""
+        second, self._second = self._second, None
+        if second is not None:
+            await second.aclose()
+
     async def aclose(self) -> None:
-        """Close the connection that the checks share."""
+        """Close the connections that the checks share."""
+        await self.drop_second()
         if self._main is not None:
             await self._main.aclose()
 
@@ -210,6 +233,13 @@ class ServerTrial(Found):
         client = self.unopened(**named)
         await client.open()
         return client
+
+    async def second(self) -> ReferenceClient:
+        """Return a client whose connection is not the main one, and that a check may disturb.
+
+        Over HTTP it is new; elsewhere checks use it one after the other.
+        """
+        return await (self.fresh() if self.transport == "http" else self._server.second())
 
     async def once(self, find_out: Callable[[ServerTrial], Awaitable[T]]) -> T:
         """Return what a function finds out; it is called for the first of the checks that ask."""
@@ -270,6 +300,10 @@ class ServerTrial(Found):
     async def end(self) -> None:
         """Close what the check has opened."""
         await self._open.aclose()
+
+
+def _has_ended(client: ReferenceClient) -> bool:
+    return any(event.kind == "closed" for event in client.transcript.events)
 
 
 def shown(event: WireEvent) -> str:

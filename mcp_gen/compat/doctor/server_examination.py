@@ -50,7 +50,8 @@ async def examine_server(
         revisions: The revisions to examine it at.
         calls: The tool calls that are allowed.
         timeout_s: Longest wait for an answer, in seconds.
-        areas: Areas of the requirements to examine, such as `tools`; empty: all.
+        areas: Areas of the requirements to examine, such as `tools`; empty: all. Other ways to
+            open a connection than those of clients are tried with `lifecycle`.
         on_outcome: Called with each outcome as soon as it is known.
     """
     began_s = monotonic()
@@ -60,7 +61,8 @@ async def examine_server(
     ]
     ended = await asyncio.gather(*(_Examination(one, areas, on_outcome).run() for one in tried))
     # Afterwards: a server that is started for each connection would start them all at once.
-    others = await other_openings(opens, timeout_s=timeout_s)
+    is_whole = not areas or "lifecycle" in areas
+    others = await other_openings(opens, timeout_s=timeout_s) if is_whole else ()
     report = Report(
         target=target,
         side="server",
@@ -199,6 +201,8 @@ class _Examination:
         except Exception as error:
             trial.failure = failure_of(error)
         self._add(check, trial, why)
+        if self._server.waits.count:
+            await self._server.drop_second()
         await self._look_after()
 
     def _judge(self) -> None:

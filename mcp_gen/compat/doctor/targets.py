@@ -17,6 +17,7 @@ from mcp_gen.client.connecting.python_code import check_file, load
 from mcp_gen.client.connecting.target_text import CodeTarget, parse_target
 from mcp_gen.compat.doctor.http_program import http_program
 from mcp_gen.compat.scenarios.commands import CommandStage
+from mcp_gen.compat.scenarios.http import HttpStage
 from mcp_gen.compat.wire.openers import CommandOpener, HttpOpener, MemoryOpener
 from mcp_gen.core.errors import UsageError
 
@@ -78,7 +79,8 @@ def client_stage(command: str) -> Generator[ClientTarget]:
     """Make a client ready for an examination: the place where its kind is chosen.
 
     Args:
-        command: A command line, in which `{command}` stands for that of the server.
+        command: A command line, in which `{command}` stands for that of the server, or `{url}` for
+            its URL: then the client is examined over HTTP.
 
     Raises:
         UsageError: it is no command line, or its program is not there.
@@ -89,10 +91,11 @@ def client_stage(command: str) -> Generator[ClientTarget]:
         raise UsageError(f"--client: {error}; check its quotes") from None
     if not words or shutil.which(words[0]) is None:
         raise UsageError(f"--client: there is no program {words[0] if words else ''!r}")
-    if "{url}" in command:
-        raise UsageError("--client: clients are examined over stdio alone: give `{command}`")
+    if "{url}" in command and "{command}" in command:
+        raise UsageError("--client: give `{command}` (stdio) or `{url}` (HTTP), not both")
+    kind = HttpStage if "{url}" in command else CommandStage
     with tempfile.TemporaryFile() as stderr:
-        yield ClientTarget(stderr, CommandStage(words, stderr=stderr.fileno()))
+        yield ClientTarget(stderr, kind(words, stderr=stderr.fileno()))
 
 
 @asynccontextmanager

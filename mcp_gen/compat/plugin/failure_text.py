@@ -48,6 +48,9 @@ def _finding_lines(finding: Finding) -> Iterator[str]:
     yield f"  came{where}: {finding.came}"
     for event in finding.evidence[-MAX_FRAMES:]:
         yield f"    {_frame(event)}"
+    if finding.times > 1:
+        places = "place" if finding.times == 2 else "places"
+        yield f"    the same at {finding.times - 1} more {places}"
 
 
 def _frame(event: Evidence) -> str:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
 from mcp_gen.compat.recording import RecordingTransport
+from mcp_gen.compat.wire.sse import SseReader, about_of
 from mcp_gen.core.errors import McpGenError
 
 if TYPE_CHECKING:
@@ -22,7 +23,8 @@ STREAM = "text/event-stream"
 JSON = "application/json"
 HIDDEN = ("authorization", "cookie", "proxy-authorization", "set-cookie")
 """Headers whose values are not written down."""
-FIELDS = ("event", "id", "retry")
+MAX_EVENT_BYTES = 64 * 1024 * 1024
+"""Maximum size of an event of a stream, in bytes; of a larger one, the beginning is kept."""
 
 
 class TappedTransport(RecordingTransport):
@@ -107,18 +109,20 @@ class _TappedResponse:
         self._transcript = transcript
         self._exchange = exchange
         self._kind = inner.headers.get("content-type", "").partition(";")[0].strip().lower()
+        reads_stream = self._kind == STREAM and inner.status == 200
+        self._stream = SseReader(MAX_EVENT_BYTES) if reads_stream else None
         self._body = bytearray()
         self._has_ended = False
 
     async def chunks(self) -> AsyncGenerator[bytes, None]:
         """Yield the body, and write down its messages."""
-        reads_stream = self._kind == STREAM and self.status == 200
         try:
             async with aclosing(self._inner.chunks()) as chunks:
                 async for chunk in chunks:
-                    self._body += chunk
-                    if reads_stream:
-                        self._read_events()
+                    if self._stream is None:
+                        self._body += chunk
+                    else:
+                        self._read_events(self._stream, chunk)
                     yield chunk
         except McpGenError as error:
             self._end(str(error))
@@ -134,28 +138,13 @@ class _TappedResponse:
         self._end("the client did not read on")
         await self._inner.aclose()
 
-    def _read_events(self) -> None:
-        """Write down the events that have ended: each up to an empty line."""
-        text = bytes(self._body).replace(b"\r\n", b"\n")
-        *events, rest = text.split(b"\n\n")
-        self._body[:] = rest
-        for event in events:
-            self._read_event(event)
-
-    def _read_event(self, event: bytes) -> None:
-        fields: dict[str, str] = {}
-        data: list[bytes] = []
-        for line in event.split(b"\n"):
-            name, _, value = line.partition(b":")
-            if name == b"data":
-                data.append(value.removeprefix(b" "))
-            elif name.decode("latin-1") in FIELDS:
-                fields[name.decode()] = value.removeprefix(b" ").decode("utf-8", "replace")
-        if not data and not fields:
-            return  # a comment
-        about = "\n".join(f"{name}: {fields[name]}" for name in FIELDS if name in fields)
-        is_message = any(data) and fields.get("event", "message") == "message"
-        self._add("message" if is_message else "sse", b"\n".join(data), about)
+    def _read_events(self, stream: SseReader, chunk: bytes) -> None:
+        """Write down the events that end in a chunk."""
+        for event in stream.feed(chunk):
+            about = about_of(event)
+            if event.is_cut:
+                about += f"\na message of more than {MAX_EVENT_BYTES} bytes"
+            self._add("message" if event.is_message else "sse", event.data or b"", about)
 
     def _add(self, kind: Kind, data: bytes, about: str = "") -> None:
         self._transcript.add("server", kind, data, exchange=self._exchange, about=about)
@@ -164,7 +153,7 @@ class _TappedResponse:
         if not self._has_ended:
             self._has_ended = True
             sender: Sender = "client" if about.startswith("the client") else "server"
-            rest = bytes(self._body)
+            rest = bytes(self._body) if self._stream is None else self._stream.unfinished
             self._transcript.add(sender, "ended", rest, exchange=self._exchange, about=about)
 
 

@@ -362,7 +362,7 @@ class ReferenceClient:
             wait_s = max(wait_s, patience.start_s)
         event = await self.transcript.first(ends, wait_s, start=asked.number)
         while event is not None and event.kind == "ended":
-            number = await resumed(self, event)
+            number = await self.resume(event)
             if number == 0:
                 break
             exchanges = {number}
@@ -380,6 +380,10 @@ class ReferenceClient:
             return ServerReply(asked=asked, closing=event, waited_s=waited_s)
         frame = answer_in(event, id)
         return ServerReply(asked=asked, event=event, frame=frame or {}, waited_s=waited_s)
+
+    async def resume(self, ended: WireEvent) -> int:
+        """Ask for the rest of a stream; see `resumed`."""
+        return await resumed(self, ended)
 
     def _answers_elsewhere(self, ended: WireEvent) -> bool:
         """Return True for the end of a POST that was taken, whose answer comes on a stream."""
@@ -459,7 +463,7 @@ class ReferenceClient:
             The reply to the later request.
         """
         reply = await self.ask_frame(self.harmless_frame())
-        await asyncio.sleep(SETTLE_S)
+        await self.transcript.first(lambda event: False, SETTLE_S)
         return reply
 
     # --- frames ---

@@ -12,9 +12,11 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from mcp_gen.compat.json_values import Json, entries, is_object, member, objects
-from mcp_gen.compat.method_names import NoSuchMethod, method_of, python_name
+from mcp_gen.compat.method_names import NoSuchMethod, method_of, methods_of, python_name
 from mcp_gen.compat.reference.client import ReferenceClient, ServerReply
 from mcp_gen.compat.reference.shaping import shaped
+from mcp_gen.core.errors import UsageError
+from mcp_gen.core.transport.header_params import marked_params
 from mcp_gen.schemas.schema import BadSchema, JsonSchema, Misfit, NeedsWorker
 
 if TYPE_CHECKING:
@@ -23,7 +25,12 @@ if TYPE_CHECKING:
 
 __all__ = ["ARGUMENTS", "ClientScript", "ScriptFailure"]
 
-ARGUMENTS: dict[str, Json] = {"echo": {"text": "hello"}, "count": {"steps": 3}}
+ARGUMENTS: dict[str, Json] = {
+    "echo": {"text": "hello"},
+    "count": {"steps": 3},
+    "slow_failing": {"how": "tool"},
+    "route": {"region": "eu west", "note": "Grüße", "size": 7},
+}
 """Arguments of the tools that need some, by name."""
 TOOLS = "list_tools"
 WAITING = "wait"
@@ -31,10 +38,15 @@ WAITING = "wait"
 GIVE_UP_S = 0.05
 """Seconds after which a call of that tool is given up."""
 MAX_ROUNDS = 10
+NO_SESSION = 404
 
 
 class ScriptFailure(Exception):
     """A step of the script went wrong: the exit code of the client is not 0."""
+
+
+class HeadersRefused(ScriptFailure):
+    """A request was refused for its headers."""
 
 
 class ClientScript(ReferenceClient):
@@ -111,7 +123,7 @@ class ClientScript(ReferenceClient):
 
     async def use_tools(self) -> None:
         """List the tools and call each; give up the one that does not return."""
-        tools = await self.walk("list_tools", "tools")
+        tools = self.well_marked(await self.walk("list_tools", "tools"))
         self.schemas = {one["name"]: one["outputSchema"] for one in tools if "outputSchema" in one}
         for number, tool in enumerate(tools):
             if tool["name"] == WAITING:
@@ -124,7 +136,18 @@ class ClientScript(ReferenceClient):
         name = tool["name"]
         params: Json = {"name": name, "arguments": ARGUMENTS.get(name, {})}
         meta = {self.profile.progress_token_key: token}
-        self.check_structured(name, await self.asked("call_tool", params, meta=meta))
+        try:
+            result = await self.asked("call_tool", params, meta=meta)
+        except HeadersRefused:
+            await self.walk("list_tools", "tools")
+            result = await self.asked("call_tool", params, meta=meta)
+        self.check_structured(name, result)
+
+    def well_marked(self, tools: list[Json]) -> list[Json]:
+        """Return the tools without those whose marks for headers are wrong, over HTTP."""
+        if self.http is None or self.profile.param_header_prefix is None:
+            return tools
+        return [tool for tool in tools if _is_well_marked(tool)]
 
     async def give_up(self, params: Json) -> None:
         """Call a tool and cancel the call."""
@@ -165,6 +188,24 @@ class ClientScript(ReferenceClient):
         if self.profile.asks_client == "server_request":
             await super()._answer(asked)
 
+    def answer_frame(self, asked: Json) -> Json:
+        """Return the answer to a question of the server; one that is malformed is refused."""
+        if self.is_malformed(asked):
+            said = {"code": self.profile.errors.invalid_params, "message": "Invalid params"}
+            return {"jsonrpc": "2.0", "id": asked["id"], "error": said}
+        return super().answer_frame(asked)
+
+    def is_malformed(self, asked: Json) -> bool:
+        """Return True for a question with params that it cannot have."""
+        method = methods_of(self.profile).get(str(asked["method"]))
+        params = asked.get("params")
+        try:
+            if method is not None:
+                method.decode_params(msgspec.json.encode(params) if params else b"")
+        except msgspec.DecodeError:
+            return True
+        return False
+
     # --- parts of steps ---
 
     def token(self, number: int) -> Any:
@@ -194,17 +235,48 @@ class ClientScript(ReferenceClient):
         for _ in range(MAX_ROUNDS):
             within_s = self.tools_timeout_s if name == TOOLS else self.timeout_s
             reply = await self.ask(name, params, meta=meta, within_s=within_s)
+            if self.has_lost_session(reply):
+                await self.begin_anew()
+                reply = await self.ask(name, params, meta=meta, within_s=within_s)
             if reply.timed_out:
                 await self.stop_waiting(reply)
             requests = member(reply.result, "inputRequests")
             if not is_object(requests) or self.profile.asks_client == "server_request":
                 return self.result_of(name, reply)
-            answers = {key: self.answer_frame({"id": 0, **one}) for key, one in requests.items()}
-            params = {**params, "inputResponses": {k: one["result"] for k, one in answers.items()}}
-            state = member(reply.result, "requestState")
-            if state is not None:
-                params = {**params, "requestState": state}
+            params = self.again(params, reply.result or {})
         raise ScriptFailure(f"{name}: asked {MAX_ROUNDS} times")
+
+    def again(self, params: Json, result: Json) -> Json:
+        """Return the params of a request that is made again with answers.
+
+        Raises:
+            ScriptFailure: a question is refused.
+        """
+        made = {**params, "inputResponses": self.responses(result["inputRequests"])}
+        state = result.get("requestState")
+        return made if state is None else {**made, "requestState": state}
+
+    def responses(self, requests: Json) -> Json:
+        """Return the answers to questions in a result.
+
+        Raises:
+            ScriptFailure: a question is refused.
+        """
+        answers = {key: self.answer_frame({"id": 0, **one}) for key, one in requests.items()}
+        for key, one in answers.items():
+            if "result" not in one:
+                raise ScriptFailure(f"{key}: {one['error']['message']}")
+        return {key: one["result"] for key, one in answers.items()}
+
+    def has_lost_session(self, reply: ServerReply) -> bool:
+        """Return True if the server does not know the session of a request any more."""
+        head = self.transcript.head(reply.asked.exchange)
+        return self.session_id is not None and head is not None and head.status == NO_SESSION
+
+    async def begin_anew(self) -> None:
+        """Begin a new session."""
+        self.session_id = None
+        await self.open()
 
     async def stop_waiting(self, reply: ServerReply) -> None:
         """Cancel a request that is not answered in time."""
@@ -218,6 +290,9 @@ class ClientScript(ReferenceClient):
         """
         if self.fault:
             raise ScriptFailure(self.fault)
+        mismatch = self.profile.errors.header_mismatch
+        if mismatch is not None and reply.code == mismatch:
+            raise HeadersRefused(f"{name}: {reply.error}")
         if reply.result is None:
             raise ScriptFailure(f"{name}: {reply.error or 'no answer'}")
         result = self.completed(reply.result)
@@ -253,3 +328,12 @@ class ClientScript(ReferenceClient):
             JsonSchema(schema).check(result.get("structuredContent"))
         except (BadSchema, Misfit, NeedsWorker) as error:
             raise ScriptFailure(f"{name}: {error}") from None
+
+
+def _is_well_marked(tool: Json) -> bool:
+    schema = tool.get("inputSchema")
+    try:
+        marked_params(schema if is_object(schema) else {})
+    except UsageError:
+        return False
+    return True

@@ -7,7 +7,7 @@ import os
 import shlex
 import sys
 import tempfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from time import monotonic
 from typing import TYPE_CHECKING
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from mcp_gen.compat.scenarios.scenario import Scenario
     from mcp_gen.compat.transcript import Transport
 
-__all__ = ["CommandStage", "filled_in"]
+__all__ = ["CommandStage", "filled_in", "run_command"]
 
 PROGRAM = "mcp_gen.compat.scenarios.program"
 POLL_S = 0.02
@@ -60,32 +60,55 @@ class CommandStage:
                 "revision": revision,
                 "scenario": scenario.id,
             }
-            ended = await self._run(said, Path(folder), limit_s)
+            ended = await run_command(
+                self._command,
+                said,
+                limit_s,
+                stderr=self._stderr,
+                have_ended=lambda: have_ended(Path(folder)),
+            )
             return Performance(read_transcripts(Path(folder), revision, "stdio"), ended)
 
-    async def _run(self, said: Mapping[str, str], folder: Path, limit_s: float) -> Ended:
-        nowhere = asyncio.subprocess.DEVNULL
-        began_s = monotonic()
-        process = await asyncio.create_subprocess_exec(
-            *filled_in(self._command, said),
-            stdin=nowhere,
-            stdout=nowhere,
-            stderr=nowhere if self._stderr is None else self._stderr,
-            env={**os.environ, **{f"MCP_DOCTOR_{key.upper()}": one for key, one in said.items()}},
-            start_new_session=True,
-        )
-        exit_code: int | None = None
-        try:
-            async with asyncio.timeout(limit_s):
-                exit_code = await process.wait()
-        except TimeoutError:
-            pass
-        finally:
-            await _clear_up(process, folder)
-        return Ended(exit_code=exit_code, took_s=monotonic() - began_s, limit_s=limit_s)
+
+async def run_command(
+    command: Sequence[str],
+    said: Mapping[str, str],
+    limit_s: float,
+    *,
+    stderr: int | None = None,
+    have_ended: Callable[[], bool] = lambda: True,
+) -> Ended:
+    """Run a command to its end, and return how it ended.
+
+    Args:
+        command: The words of the command, with placeholders.
+        said: The values of the placeholders by their names, which are environment variables, too.
+        limit_s: Time limit, in seconds, after which the command is ended.
+        stderr: File descriptor for what it writes to stderr; None: nowhere.
+        have_ended: Tells whether the servers that it has started have ended.
+    """
+    nowhere = asyncio.subprocess.DEVNULL
+    began_s = monotonic()
+    process = await asyncio.create_subprocess_exec(
+        *filled_in(command, said),
+        stdin=nowhere,
+        stdout=nowhere,
+        stderr=nowhere if stderr is None else stderr,
+        env={**os.environ, **{f"MCP_DOCTOR_{key.upper()}": one for key, one in said.items()}},
+        start_new_session=True,
+    )
+    exit_code: int | None = None
+    try:
+        async with asyncio.timeout(limit_s):
+            exit_code = await process.wait()
+    except TimeoutError:
+        pass
+    finally:
+        await _clear_up(process, have_ended)
+    return Ended(exit_code=exit_code, took_s=monotonic() - began_s, limit_s=limit_s)
 
 
-async def _clear_up(process: asyncio.subprocess.Process, folder: Path) -> None:
+async def _clear_up(process: asyncio.subprocess.Process, have_ended: Callable[[], bool]) -> None:
     """Wait until the servers of a client that has ended have ended, too; end what is left."""
     tree = ProcessTree(process.pid)
     tree.look()
@@ -94,7 +117,7 @@ async def _clear_up(process: asyncio.subprocess.Process, folder: Path) -> None:
         await process.wait()
     # No event tells of the end of processes that are not ours, so it is polled.
     for _ in range(int(LAST_WORDS_S / POLL_S)):
-        if have_ended(folder):
+        if have_ended():
             break
         await asyncio.sleep(POLL_S)
     tree.kill()

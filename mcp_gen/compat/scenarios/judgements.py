@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from mcp_gen.compat.checks.found import NotTested
 from mcp_gen.compat.json_values import member
+from mcp_gen.compat.method_names import python_name
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -129,12 +130,12 @@ def _cancelled(run: ClientRun) -> int:
 
 
 def _asked(run: ClientRun) -> Counter[str]:
-    """Return how often the client has asked for what, without pings."""
-    ping = run.profile.ping
+    """Return how often the client has asked for what, without pings and questions about tasks."""
+    uncounted = ("ping", "get_task")
     asked: Counter[str] = Counter()
     for event, frame in run.frames():
         method = frame.get("method")
-        if event.sender != "client" or "id" not in frame or (ping and method == ping.name):
+        if event.sender != "client" or "id" not in frame or python_name(str(method)) in uncounted:
             continue
         about = member(frame, "params", "name") or member(frame, "params", "uri")
         asked[f"{method} {about}" if isinstance(about, str) else str(method)] += 1

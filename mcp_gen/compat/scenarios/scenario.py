@@ -9,6 +9,7 @@ from msgspec import Struct
 
 from mcp_gen.compat.checks.check import Judge, checks, judged
 from mcp_gen.compat.checks.client_run import STRICT
+from mcp_gen.compat.reference.http.endpoint import ReferenceEndpoint
 from mcp_gen.compat.reference.server import ReferenceServer
 from mcp_gen.compat.requirements.manifest import requirements
 from mcp_gen.compat.scenarios.staged import StagedServer
@@ -23,7 +24,7 @@ __all__ = [
     "stimulus",
 ]
 
-S = TypeVar("S", bound=type[ReferenceServer])
+S = TypeVar("S", bound="type[ReferenceServer] | type[ReferenceEndpoint]")
 
 
 class Scenario(Struct, frozen=True):
@@ -34,11 +35,13 @@ class Scenario(Struct, frozen=True):
         server: The server: of each connection one of its own, made with the revision.
         is_exact: True if the rules for clients read its transcripts: the server speaks its
             revision and no other.
+        endpoint: Its endpoint over HTTP.
     """
 
     id: str
     server: type[ReferenceServer]
     is_exact: bool = True
+    endpoint: type[ReferenceEndpoint] = ReferenceEndpoint
 
     def applies(self, revision: str, transport: str) -> bool:
         """Return True if the scenario is for a revision and a transport."""
@@ -54,7 +57,9 @@ _scenarios: dict[str, Scenario] = {STRICT: Scenario(STRICT, StagedServer)}
 def scenario(
     id: str, judge: Judge, *, is_exact: bool = True, at_opening: bool = False
 ) -> Callable[[S], S]:
-    """Register a server class as the scenario of a requirement, and its judge as the check.
+    """Register the class of a server, or of its HTTP endpoint, as the scenario of a requirement.
+
+    Its judge is the check.
 
     Args:
         id: Id of the requirement.
@@ -65,14 +70,14 @@ def scenario(
 
     def register(server: S) -> S:
         judged(id, judge, at_opening=at_opening)
-        _add(Scenario(id, server, is_exact))
+        _add(_scenario(id, server, is_exact))
         return server
 
     return register
 
 
 def stimulus(id: str) -> Callable[[S], S]:
-    """Register a server class that gives a rule for clients something to judge.
+    """Register the class of a server, or of its endpoint, that gives a rule something to judge.
 
     Args:
         id: Id of the requirement of the rule.
@@ -81,20 +86,20 @@ def stimulus(id: str) -> Callable[[S], S]:
     def register(server: S) -> S:
         if id not in requirements():
             raise LookupError(f"no requirement {id!r}")
-        _add(Scenario(id, server))
+        _add(_scenario(id, server))
         return server
 
     return register
 
 
-def control(name: str, server: type[ReferenceServer]) -> None:
+def control(name: str, server: type[ReferenceServer] | type[ReferenceEndpoint]) -> None:
     """Register a server whose runs are compared with those of scenarios.
 
     Args:
         name: Name of the control, such as `refuses:call_tool`.
-        server: The server class.
+        server: The class of the server, or of its endpoint.
     """
-    _add(Scenario(name, server))
+    _add(_scenario(name, server))
 
 
 def scenarios(revision: str, transport: str) -> list[Scenario]:
@@ -119,6 +124,14 @@ def scenario_of(id: str) -> Scenario:
 def has_scenario(id: str) -> bool:
     """Return True if there is a scenario of an id."""
     return id in _scenarios
+
+
+def _scenario(
+    id: str, kind: type[ReferenceServer] | type[ReferenceEndpoint], is_exact: bool = True
+) -> Scenario:
+    if issubclass(kind, ReferenceServer):
+        return Scenario(id, kind, is_exact)
+    return Scenario(id, StagedServer, is_exact, kind)
 
 
 def _add(scenario: Scenario) -> None:

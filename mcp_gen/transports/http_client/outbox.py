@@ -42,8 +42,8 @@ class Outbox:
         self._sender: asyncio.Task[None] | None = None
         self._unsent: deque[bytes] = deque()
         """Messages that wait to be sent, beside the queue."""
-        self._senders = 0
-        """Number of tasks that send them."""
+        self._senders: set[asyncio.Task[None]] = set()
+        """Tasks that send them."""
         self._room = asyncio.Event()
 
     def begin(self, work: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
@@ -71,9 +71,10 @@ class Outbox:
     def send(self, message: bytes) -> None:
         """Send a message at once; it waits while `MAX_AT_ONCE` others are being sent."""
         self._unsent.append(message)
-        if self._senders < MAX_AT_ONCE:
-            self._senders += 1
-            self.begin(self._send_unsent())
+        if len(self._senders) < MAX_AT_ONCE:
+            sender = self.begin(self._send_unsent())
+            self._senders.add(sender)
+            sender.add_done_callback(self._senders.discard)
 
     def drop_unsent(self) -> int:
         """Drop the messages of `send` that are not sent yet, and return their number."""
@@ -93,6 +94,12 @@ class Outbox:
         if self._sender is not None:
             await asyncio.wait([self._sender])
 
+    async def finish(self) -> None:
+        """Wait until all messages have arrived, queued or not: no more of them come."""
+        await self.drain()
+        if self._senders:
+            await asyncio.wait(self._senders)
+
     async def end(self) -> None:
         """Cancel all tasks and wait for them."""
         tasks = list(self._tasks)
@@ -102,14 +109,11 @@ class Outbox:
             await asyncio.wait(tasks)
 
     async def _send_unsent(self) -> None:
-        try:
-            while self._unsent:
-                message = self._unsent.popleft()
-                if len(self._unsent) < ENOUGH_MESSAGES:
-                    self._room.set()
-                await self._send(message, ())
-        finally:
-            self._senders -= 1
+        while self._unsent:
+            message = self._unsent.popleft()
+            if len(self._unsent) < ENOUGH_MESSAGES:
+                self._room.set()
+            await self._send(message, ())
 
     async def _send_all(self) -> None:
         while self._queue:

@@ -105,14 +105,14 @@ class PostingTransport(ABC):
         await self._outbox.drain()
 
     async def aclose(self) -> None:
-        """Send the queued messages, end the session if there is one, then close all connections."""
+        """Send all messages, end the session if there is one, then close all connections."""
         if self._closed:
             return
         self._closed = True
         try:
             with contextlib.suppress(TimeoutError):
                 async with asyncio.timeout(LAST_TIMEOUT_S):
-                    await self.drain()
+                    await self._outbox.finish()
                     await self._end_session()
         finally:
             await self._end()

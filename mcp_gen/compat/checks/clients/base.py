@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import TYPE_CHECKING, Any
+
+from msgspec import UNSET
 
 from mcp_gen.compat.checks.check import rule
 from mcp_gen.compat.checks.conversation import (
@@ -52,11 +55,14 @@ def what_the_client_sends_is_utf_8(transcript: Transcript, found: Found) -> None
 @rule("base:client:json-rpc", unseen=NOTHING)
 def what_the_client_sends_is_json_rpc(transcript: Transcript, found: Found) -> None:
     allows_batches = profile_of(transcript.revision).allows_batches
+    has_bodies = profile_of(transcript.revision).http_transport == "streamable"
     pieces = {event.number for event in broken_lines(transcript)}
     for event in transcript.messages("client"):
         found.saw()
         if event.number in pieces or not is_utf_8(event.data):
             continue
+        if event.message is UNSET and transcript.transport == "http" and has_bodies:
+            continue  # told of by the rule of bodies
         if not is_array(event.message):
             _judge_message(event.message, "$", event, found)
         elif not allows_batches:
@@ -139,16 +145,19 @@ def notifications_of_clients_have_no_id(transcript: Transcript, found: Found) ->
 
 @rule("base:client:answers:id", unseen=NO_QUESTION)
 def answers_have_the_id_of_a_question(transcript: Transcript, found: Found) -> None:
-    asked: dict[str, WireEvent] = {}
+    asked: Counter[str] = Counter()
     for event, frame in conversation(transcript):
-        if event.sender == "server" and is_request(frame):
+        if event.sender == "server" and "method" in frame and "id" in frame:
+            # Also a notification that has an id: whoever takes it for a request answers it.
             found.saw()
-            asked[id_key(frame["id"])] = event
+            asked[id_key(frame["id"])] += 1
         elif event.sender == "client" and is_answer(frame) and frame.get("id") is not None:
             key = id_key(frame["id"])
-            if asked.pop(key, None) is None:
+            if not asked[key]:
                 expected = "an answer has the id of a question that is open"
                 found.broken(expected, f"no question has the id {key}", event, where="$.id")
+            else:
+                asked[key] -= 1
 
 
 @rule("base:client:answers:shape", unseen=NO_QUESTION)

@@ -14,7 +14,7 @@ from mcp_wire import profile as profile_of
 if TYPE_CHECKING:
     from mcp_gen.compat.checks.client_run import ClientRun
     from mcp_gen.compat.checks.found import Found
-    from mcp_gen.compat.transcript import Transcript, WireEvent
+    from mcp_gen.compat.transcript import Transcript, WireEvent, WireFrame
 
 NO_TOKEN = "the client asked for no progress"
 NO_CANCELLATION = "the client cancelled nothing"
@@ -151,9 +151,20 @@ def a_call_that_is_given_up_is_cancelled(run: ClientRun, found: Found) -> None:
     if run.ended.hung:
         raise NotTested(f"{run.ended}: it waited for the tool `wait`")
     found.saw()
-    if not any(_cancellations(one) for one in run.transcripts):
+    if not any(_cancellations(one) or _drops(one, waited) for one in run.transcripts):
         expected = "a call that is given up is cancelled"
         found.broken(expected, "the client ended, and cancelled nothing", waited[-1].event)
+
+
+def _drops(transcript: Transcript, waited: list[WireFrame]) -> bool:
+    """Return True if the client has closed the stream of a call, where that cancels it."""
+    if transcript.transport != "http" or not profile_of(transcript.revision).stream_drop_cancels:
+        return False
+    exchanges = {one.event.exchange for one in waited}
+    return any(
+        event.kind == "ended" and event.sender == "client" and event.exchange in exchanges
+        for event in transcript.events
+    )
 
 
 judged("cancellation:client:sent", a_call_that_is_given_up_is_cancelled)

@@ -146,6 +146,9 @@ class CancelledCall(NamedTuple):
 
     def answer(self) -> WireEvent | None:
         """Return the answer to the call, if the cancellation cannot have crossed it."""
+        if self.could_end and self.client.http is not None:
+            # What comes over two connections has no order.
+            return None
         id = member(self.asked.message, "id")
         for event in self.after():
             frame = answer_in(event, id)
@@ -268,7 +271,7 @@ def told_of(
 
 @probe("cancellation:received:race")
 async def a_cancellation_after_the_answer_changes_nothing(trial: ServerTrial) -> None:
-    client = await trial.fresh()
+    client = await trial.second()
     listed = await list_something(client)
     late = await cancel(client, listed.asked)
     await judge_undisturbed(
@@ -278,7 +281,7 @@ async def a_cancellation_after_the_answer_changes_nothing(trial: ServerTrial) ->
 
 @probe("cancellation:received:invalid")
 async def an_invalid_cancellation_changes_nothing(trial: ServerTrial) -> None:
-    client = await trial.fresh()
+    client = await trial.second()
     assert trial.profile.cancelled is not None
     listed = await list_something(client)
     params: tuple[Any, ...] = (

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from mcp_gen.compat.checks.check import probe, rule
+from mcp_gen.compat.checks.dialogue import Dialogue
 from mcp_gen.compat.checks.found import NotTested
 from mcp_gen.compat.checks.http_exchanges import answers_in, exchange_of, exchanges, http_of
 from mcp_gen.compat.checks.servers.http_streams import NO_CALLS, key
@@ -50,10 +51,11 @@ def a_get_opens_a_stream_or_gets_status_405(transcript: Transcript, found: Found
 @rule("http:get:unrelated", unseen=NO_GET)
 def messages_of_a_get_stream_belong_to_no_request(transcript: Transcript, found: Found) -> None:
     profile = profile_of(transcript.revision)
+    # Progress of a task goes on when the request that has begun it is answered.
     tokens = {
-        key(member(frame, "params", "_meta", profile.progress_token_key)): event
-        for event, frame in transcript.frames("client")
-        if "method" in frame
+        key(one.meta.get(profile.progress_token_key)): one.asked.event
+        for one in transcript.derived(Dialogue).by_client
+        if not one.starts_task
     }
     for one in listening(transcript):
         found.saw()
@@ -81,15 +83,19 @@ def no_answer_comes_on_a_get_stream(transcript: Transcript, found: Found) -> Non
 @rule("http:no-broadcast", unseen="the server asked nothing")
 def a_message_goes_out_on_one_stream(transcript: Transcript, found: Found) -> None:
     first: dict[str, WireEvent] = {}
-    for one in exchanges(transcript):
-        for event, frame in one.frames:
-            if one.resumes or "method" not in frame or "id" not in frame:
-                continue
-            found.saw()
-            before = first.setdefault(key(frame["id"]), event)
-            if before.exchange != event.exchange and before.message == event.message:
-                expected = "each message on one stream alone"
-                found.broken(expected, "the same request on two streams", before, event)
+    came = [
+        one
+        for exchange in exchanges(transcript)
+        if not exchange.resumes
+        for one in exchange.frames
+        if "method" in one[1] and "id" in one[1]
+    ]
+    for event, frame in sorted(came, key=lambda one: one[0].number):
+        found.saw()
+        before = first.setdefault(key(frame["id"]), event)
+        if before.exchange != event.exchange and before.message == event.message:
+            expected = "each message on one stream alone"
+            found.broken(expected, "the same request on two streams", before, event)
 
 
 @rule("http:event-ids", unseen="no event had an id")
@@ -200,8 +206,13 @@ async def hung_up(trial: ServerTrial, client: ReferenceClient, call: ToolCall) -
     one = exchange_of(client, asked.exchange)
     if event is None or left is None or key(frame["id"]) in answers_in(one):
         return False
-    number = await ask_for_the_rest(client, fields_of(event.about)["id"])
-    if not await answered_in(client, number, frame):
+    number = 0
+    # Twice: after the first wait the call is over, and its answer can be had as that of any other.
+    for _ in range(2):
+        number = await ask_for_the_rest(client, fields_of(event.about)["id"])
+        if await answered_in(client, number, frame):
+            break
+    else:
         rest = exchange_of(client, number)
         trial.broken(
             "the answer on the resumed stream, as after any other call",

@@ -119,7 +119,7 @@ def log_messages_come_before_the_answer(transcript: Transcript, found: Found) ->
 @probe("logging:level:invalid")
 async def an_unknown_level_cannot_be_set(trial: ServerTrial) -> None:
     await trial.having("logging")
-    client = await trial.fresh()
+    client = await trial.second()
     judge(trial, await client.ask("set_level", {"level": NO_LEVEL}))
 
 

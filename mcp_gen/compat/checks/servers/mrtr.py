@@ -203,9 +203,10 @@ async def states(client: ReferenceClient, calls: list[CalledTool]) -> list[First
 
 @probe("mrtr:state:integrity")
 async def a_changed_state_is_refused(trial: ServerTrial) -> None:
+    calls = in_rounds(trial)
     client = await trial.fresh()
     refused = False
-    for honest in await states(client, in_rounds(trial)):
+    for honest in await states(client, calls):
         called = honest.called
         one = await client.ask("call_tool", honest.again)
         if not is_success(one) or outcome_of(one) != outcome_of(called.reply):
@@ -241,8 +242,9 @@ def changed(state: str, part: float) -> str:
 
 @probe("mrtr:state:untrusted")
 async def any_state_is_answered(trial: ServerTrial) -> None:
+    calls = in_rounds(trial)
     client = await trial.fresh()
-    first = (await states(client, in_rounds(trial)))[0]
+    first = (await states(client, calls))[0]
     for state in GARBAGE:
         reply = await client.ask("call_tool", {**first.again, "requestState": state})
         if not reply.frame:
@@ -257,8 +259,9 @@ async def any_state_is_answered(trial: ServerTrial) -> None:
 
 @probe("mrtr:state:bound")
 async def a_state_belongs_to_one_request(trial: ServerTrial) -> None:
+    calls = in_rounds(trial)
     client = await trial.fresh()
-    found = await states(client, in_rounds(trial))
+    found = await states(client, calls)
     if len(found) < 2:
         raise NotTested("it needs two named calls that give the client a state")
     for first, other in zip(found, [*found[1:], found[0]], strict=True):
@@ -298,8 +301,9 @@ async def calls_may_be_left_alone(trial: ServerTrial) -> None:
 
 @probe("mrtr:responses:invalid")
 async def answers_of_another_kind_are_refused(trial: ServerTrial) -> None:
+    calls = in_rounds(trial)
     client = await trial.fresh()
-    for called in in_rounds(trial):
+    for called in calls:
         first = await begin(client, called)
         asked = first and member(first.reply.result, "inputRequests")
         if first is None or not is_object(asked) or not asked:
@@ -333,8 +337,9 @@ def wrong_answers(trial: ServerTrial, asked: Json) -> list[Json]:
 
 @probe("mrtr:responses:extra")
 async def answers_that_nobody_asked_for_are_ignored(trial: ServerTrial) -> None:
+    calls = in_rounds(trial)
     client = await trial.fresh()
-    for called in in_rounds(trial):
+    for called in calls:
         first = await begin(client, called)
         if first is None or not is_object(first.again.get("inputResponses")):
             continue
@@ -353,8 +358,9 @@ async def answers_that_nobody_asked_for_are_ignored(trial: ServerTrial) -> None:
 
 @probe("mrtr:responses:missing")
 async def missing_answers_are_asked_for_again(trial: ServerTrial) -> None:
+    calls = in_rounds(trial)
     client = await trial.fresh()
-    for called in in_rounds(trial):
+    for called in calls:
         first = await begin(client, called)
         if first is None or not first.again.get("inputResponses"):
             continue

@@ -8,10 +8,13 @@ from collections.abc import AsyncGenerator, Coroutine
 from contextlib import aclosing, asynccontextmanager
 from typing import TYPE_CHECKING, Any
 
+from mcp_gen.compat.json_values import entries
+from mcp_gen.compat.method_names import openings
 from mcp_gen.compat.reference.http.exchanges import EndpointRequest, EndpointResponse, read_request
 from mcp_gen.compat.reference.http.listening import HOST, listening
 
 if TYPE_CHECKING:
+    from mcp_gen.compat.frame_check import Sender
     from mcp_gen.compat.reference.http.sessions import ReferenceSession
     from mcp_gen.compat.reference.http.streams import EventStream
     from mcp_gen.compat.transcript import Transcript
@@ -42,6 +45,17 @@ class EndpointApp(ABC):
     @abstractmethod
     def client_of(self, request: EndpointRequest) -> ReferenceSession | None:
         """Return the client that a request comes from; None if it is not known."""
+
+    def transcript_of(self, request: EndpointRequest) -> Transcript:
+        """Return the transcript that a request belongs in.
+
+        What does not say which client it comes from comes from the last one, if there is one:
+        unless it opens a connection.
+        """
+        if request.session is not None:
+            return request.session.transcript
+        opens = any(one.get("method") in openings() for one in entries(request.message))
+        return self.unknown if opens or not self.clients else self.clients[-1].transcript
 
     @abstractmethod
     async def respond(self, request: EndpointRequest) -> EndpointResponse:
@@ -85,7 +99,7 @@ class EndpointApp(ABC):
         self._exchanges += 1
         request = await read_request(scope, receive, self._exchanges)
         request.session = self.client_of(request)
-        transcript = request.session.transcript if request.session else self.unknown
+        transcript = self.transcript_of(request)
         self._write_down(request, transcript)
         watching = self.run(self._watch(request, receive))
         try:
@@ -121,7 +135,7 @@ class EndpointApp(ABC):
             "response",
             exchange=exchange,
             status=response.status,
-            headers=response.headers,
+            headers={name.lower(): value for name, value in response.headers.items()},
         )
         headers = [(name.lower().encode(), one.encode()) for name, one in response.headers.items()]
         if stream is None:
@@ -143,7 +157,9 @@ class EndpointApp(ABC):
             await asyncio.wait({pumping})
         finally:
             pumping.cancel()
-        transcript.add("client" if request.gone else "server", "ended", exchange=exchange)
+        # After its end a response counts as one whose client is gone, too.
+        by: Sender = "client" if pumping.cancelled() else "server"
+        transcript.add(by, "ended", exchange=exchange)
 
     async def _pump(
         self, stream: EventStream, start: int, exchange: int, transcript: Transcript, send: Send

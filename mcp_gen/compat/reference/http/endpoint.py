@@ -229,11 +229,14 @@ class ReferenceEndpoint(EndpointApp):
         waiting: list[Json] = []
         arrived = asyncio.Event()
         is_stream = self.streams_at_once(request)
+        has_answered = False
         if is_stream:
             self.prime(stream)
             arrived.set()
 
         def outlet(frame: Json) -> None:
+            nonlocal has_answered
+            has_answered = has_answered or "method" not in frame
             if is_stream:
                 self.send_on(client, stream, frame)
             else:
@@ -243,7 +246,9 @@ class ReferenceEndpoint(EndpointApp):
         def done(task: asyncio.Task[None]) -> None:
             running.discard(task)
             if not running:
-                self.answered(stream)
+                # The stream of a request that is never answered stays open.
+                if has_answered or task.cancelled():
+                    self.answered(stream)
                 arrived.set()
 
         client.server.receive(request.body, outlet)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from mcp_gen.compat.json_values import Json, is_object, member
+from mcp_gen.core.errors import UsageError
 from mcp_gen.core.transport.header_params import marked_params
 from mcp_gen.core.transport.header_values import decoded_value, matches_value, value_at
 
@@ -49,10 +50,18 @@ def mismatch_of(
     for tool in tools if about is not None and "arguments" in request["params"] else ():
         schema = tool.get("inputSchema")
         if tool.get("name") == about and is_object(schema):
-            for end, path in marked_params(schema).items():
+            for end, path in _marks(schema).items():
                 header = f"{profile.param_header_prefix}{end}"
                 given = headers.get(header.lower())
                 raw = None if given is None else given.encode("latin-1")
                 if not matches_value(raw, value_at(request["params"]["arguments"], path)):
                     return header
     return None
+
+
+def _marks(schema: Json) -> dict[str, tuple[str, ...]]:
+    """Return the marked arguments of a schema; none where a mark is wrong."""
+    try:
+        return marked_params(schema)
+    except UsageError:
+        return {}

@@ -134,8 +134,8 @@ class NoResultType(StagedServer):
     def result_frame(self, call: ReferenceCall, result: Json) -> Json:
         """Return the answer without the type of the result."""
         kept = {key: value for key, value in result.items() if key != "resultType"}
-        asks = result.get("resultType") == "input_required"
-        return super().result_frame(call, result if asks else kept)
+        is_complete = result.get("resultType", "complete") == "complete"
+        return super().result_frame(call, kept if is_complete else result)
 
 
 @scenario(

@@ -58,7 +58,7 @@ class MismatchWithoutId(ReferenceEndpoint):
 
     def mismatch(self, header: str) -> Failure:
         failure = super().mismatch(header)
-        return Failure(failure.code, failure.message, {"header": header})
+        return Failure(failure.code, failure.message, {**(failure.data or {}), "header": header})
 
 
 @breaks("http:version:missing")

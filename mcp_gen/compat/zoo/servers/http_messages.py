@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from mcp_gen.compat.json_values import Json, member
+from mcp_gen.compat.json_values import Json, is_object, member
 from mcp_gen.compat.reference.http.endpoint import ReferenceEndpoint
 from mcp_gen.compat.reference.http.exchanges import EndpointRequest, EndpointResponse
 from mcp_gen.compat.zoo.zoo import breaks, keeps
@@ -30,7 +30,7 @@ class RefusedWithStatus200(ReferenceEndpoint):
     """Refuses a notification with an error, and status 200."""
 
     def take(self, request: EndpointRequest) -> EndpointResponse:
-        if member(request.message, "jsonrpc") != "2.0":
+        if is_object(request.message) and request.message.get("jsonrpc") != "2.0":
             error: Json = {"code": self.profile.errors.invalid_request, "message": "Invalid"}
             return self.json_response(200, {"jsonrpc": "2.0", "error": error})
         return super().take(request)

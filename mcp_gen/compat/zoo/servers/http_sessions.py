@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import secrets
 
-from mcp_gen.compat.json_values import Json
-from mcp_gen.compat.reference.call import ReferenceCall
+from mcp_gen.compat.json_values import Json, objects
+from mcp_gen.compat.reference.call import Failure, ReferenceCall
 from mcp_gen.compat.reference.http.endpoint import ReferenceEndpoint
 from mcp_gen.compat.reference.http.exchanges import EndpointRequest, EndpointResponse
 from mcp_gen.compat.reference.http.sessions import ReferenceSession
@@ -214,6 +214,16 @@ class TwoRevisions(ReferenceServer):
         asked = call.params["protocolVersion"]
         is_assumed = asked in REVISIONS and profile_of(asked).assumed_without_version_header
         return {**result, "protocolVersion": asked} if is_assumed else result
+
+    def task_capabilities(self) -> Json:
+        # Without sessions nobody can say whose tasks they are.
+        declared = super().task_capabilities()
+        for of_core in objects([declared.get("tasks")]):
+            of_core.pop("list")
+        return declared
+
+    async def list_tasks(self, call: ReferenceCall) -> Json:
+        raise Failure(self.profile.errors.method_not_found, "Method not found")
 
 
 @keeps("http:version:assumed")

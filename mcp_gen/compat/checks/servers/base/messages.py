@@ -108,7 +108,7 @@ def requests_have_ids_that_are_strings_or_integers(transcript: Transcript, found
             found.broken(expected, came, event, where=f"{where}.id")
 
 
-@rule("base:requests:id-once", unseen=NO_REQUEST)
+@rule("base:requests:id-once", unseen=NO_REQUEST, is_general=True)
 def requests_have_ids_of_their_own(transcript: Transcript, found: Found) -> None:
     used: list[tuple[Any, WireEvent]] = []
     for event, where, frame in questions(transcript):
@@ -123,7 +123,7 @@ def requests_have_ids_of_their_own(transcript: Transcript, found: Found) -> None
         used.append((id, event))
 
 
-@rule("base:requests:none-by-server", unseen=NOTHING)
+@rule("base:requests:none-by-server", unseen=NOTHING, is_general=True)
 def the_server_sends_no_requests(transcript: Transcript, found: Found) -> None:
     for event, where, frame in placed(transcript, "server"):
         found.saw()
@@ -171,13 +171,19 @@ def pings_are_answered_with_an_empty_result(transcript: Transcript, found: Found
                 came = f"one with {', '.join(sorted(result.keys() - {'_meta'}))}"
                 where = f"{answer.where}.result"
                 found.broken("an empty result", came, *answer.events, where=where)
-        elif not is_plain(one):
+        elif not is_plain(one) or is_refused_by_http(transcript, one):
             continue
         elif answer is not None:
             found.broken("a ping is answered with a result", "no result", *answer.events)
         elif one.event.number < last:
             expected = "a ping is answered at once"
             found.broken(expected, "no answer, but one to a later request", one.event)
+
+
+def is_refused_by_http(transcript: Transcript, asked: Placed) -> bool:
+    """Return True if a request was refused by its response, such as for lack of a session id."""
+    head = transcript.head(asked.event.exchange) if asked.event.exchange else None
+    return head is not None and head.status >= 400
 
 
 def is_plain(asked: Placed) -> bool:
@@ -213,7 +219,7 @@ def notifications_have_no_id(transcript: Transcript, found: Found) -> None:
 
 @probe("base:notifications:unanswered")
 async def notifications_are_not_answered(trial: ServerTrial) -> None:
-    client = await trial.fresh()
+    client = await trial.second()
     sent: list[WireEvent] = []
     for params in (None, {"reason": "a notification that no server knows"}):
         frame = client.notification_frame("notifications/com.example/unheard-of", params)
@@ -225,6 +231,8 @@ async def notifications_are_not_answered(trial: ServerTrial) -> None:
         if event.kind == "response" and event.status >= 400
     }
     for event, where, frame in placed(client.transcript, "server"):
+        if event.number < sent[0].number:
+            continue
         # Over HTTP, the refusal of a message has a body without an id.
         if is_unasked(frame) and (not event.exchange or event.exchange not in refused):
             expected = "nothing answers a notification"

@@ -174,6 +174,10 @@ async def requests_without_their_metadata_are_refused(trial: ServerTrial) -> Non
         client = trial.unopened()
         await client.wire.open()
         reply = await client.ask_frame(bare(client, harmless(trial), key))
+        if reply.error is not None and not is_refused(trial, reply):
+            # A server that speaks earlier revisions too takes a request that opens a connection
+            # and names no revision as one of theirs: the main client has shown what it speaks.
+            reply = await (await trial.main()).ask_frame(bare(client, harmless(trial), key))
         if not is_refused(trial, reply):
             wanted = profile.errors.invalid_params
             expected = f"a request without `{key}` is refused with error {wanted}"

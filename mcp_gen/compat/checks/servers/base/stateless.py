@@ -27,7 +27,7 @@ NAMES = ("one client", "another client")
 
 @probe("base:stateless:many-conversations")
 async def conversations_are_answered_side_by_side(trial: ServerTrial) -> None:
-    client = await trial.fresh()
+    client = await trial.second()
     key = str(trial.profile.client_info_key)
     sent: list[WireEvent] = []
     for number in range(6):
@@ -54,7 +54,7 @@ async def lists_go_on_over_another_connection(trial: ServerTrial) -> None:
         if not isinstance(cursor, str):
             continue
         pages += 1
-        other = await trial.fresh()
+        other = await trial.second()
         there = await other.ask(name, {"cursor": cursor})
         # Asked for here last: a cursor that is good for one use is another fault.
         here = await client.ask(name, {"cursor": cursor})

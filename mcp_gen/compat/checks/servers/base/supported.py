@@ -39,7 +39,7 @@ def came_of(reply: ServerReply) -> str:
 
 @probe("base:supported")
 async def the_base_protocol_is_spoken(trial: ServerTrial) -> None:
-    client = await trial.fresh()
+    client = await trial.second()
     for id in IDS:
         reply = await client.ask(harmless(trial), id=id)
         if not reply.frame:
@@ -84,7 +84,7 @@ async def survives(trial: ServerTrial, client: ReferenceClient, wrong: bytes, co
 async def batches_are_answered(trial: ServerTrial) -> None:
     if trial.profile.ping is None or trial.profile.cancelled is None:
         raise NotTested("the revision has nothing harmless to ask for in a batch")
-    client = await trial.fresh()
+    client = await trial.second()
     ids = ("first of a batch", 1001, "last of a batch")
     batch: list[Any] = [client.request_frame(trial.profile.ping.name, id=id) for id in ids]
     notification = client.notification_frame(
@@ -112,7 +112,7 @@ async def every_answer(
 
 @probe("transports:directions")
 async def answers_get_to_the_client(trial: ServerTrial) -> None:
-    client = await trial.fresh()
+    client = await trial.second()
     sent = [await client.send(client.request_frame(harmless(trial).name)) for _ in range(BURST)]
     for event in sent:
         reply = await client.reply_to(event)

@@ -91,7 +91,7 @@ def tools_that_are_tasks_refuse_clients_that_know_none(
         found.saw()
         expected = f"the call is refused with error {code}, which names the extension"
         if member(one.error, "code") != code or not names_extension(one.error):
-            found.broken(expected, f"came: {one.error}", *one.events, where="$.error")
+            found.broken(expected, str(one.error), *one.events, where="$.error")
 
 
 def is_only_ever_a_task(transcript: Transcript, refused: TaskExchange) -> bool:
@@ -121,7 +121,7 @@ async def clients_that_know_no_tasks_cannot_ask_for_them(trial: ServerTrial) -> 
         if reply.code != code or not names_extension(reply.error):
             came = "a result" if reply.error is None else f"{reply.error}"
             expected = f"{DECLARES} is refused with error {code}, which names the extension"
-            trial.broken(expected, f"came: {came}", *reply.events, where="$.error")
+            trial.broken(expected, came, *reply.events, where="$.error")
 
 
 @probe("tasks-extension:unknown")
@@ -132,7 +132,7 @@ async def unknown_tasks_are_errors_of_the_params(trial: ServerTrial) -> None:
     if reply.code != code:
         came = "a result" if reply.error is None else f"error {reply.code}"
         expected = f"a task that the server does not know is error {code}"
-        trial.broken(expected, f"came: {came}", *reply.events)
+        trial.broken(expected, came, *reply.events)
 
 
 @probe("tasks-extension:legacy")
@@ -153,7 +153,7 @@ async def tasks_of_the_protocol_are_gone(trial: ServerTrial) -> None:
         if reply.code != trial.profile.errors.method_not_found:
             came = "a result" if reply.error is None else f"error {reply.code}"
             expected = f"{method!r} is no method any more"
-            trial.broken(expected, f"came: {came}", *reply.events, where="$.result")
+            trial.broken(expected, came, *reply.events, where="$.result")
     await wish_is_passed_over(trial, client)
 
 
@@ -169,7 +169,7 @@ async def wish_is_passed_over(trial: ServerTrial, client: ReferenceClient) -> No
         if state_in(reply.result) is not None or reply.error is not None:
             expected = "the wish for a task of the protocol is passed over"
             came = "a task" if reply.error is None else f"error {reply.code}"
-            trial.broken(expected, f"came: {came}", plain.event, *reply.events, where="$.result")
+            trial.broken(expected, came, plain.event, *reply.events, where="$.result")
         return
 
 
@@ -207,7 +207,7 @@ def a_new_task_can_be_asked_for(transcript: Transcript, found: Found) -> None:
                 found.saw()
                 if one.error is not None:
                     expected = "a task that the client has heard of can be asked for"
-                    came = f"came: error {one.error.get('code')}"
+                    came = f"error {one.error.get('code')}"
                     found.broken(expected, came, made.event, *one.events)
             break
 

@@ -64,7 +64,7 @@ async def clients_that_know_no_tasks_hear_nothing_of_them(trial: ServerTrial) ->
     error = member(event.message, "error")
     if member(error, "code") != code or not names_extension(error):
         expected = f"{DECLARES} is refused with error {code}, which names the extension"
-        came = "the request was acknowledged" if error is None else f"came: {error}"
+        came = "the request was acknowledged" if error is None else str(error)
         trial.broken(expected, came, asked, event)
 
 

@@ -98,7 +98,7 @@ def a_cancelled_task_says_so(transcript: Transcript, found: Found) -> None:
             later = asked.asked.number > wish.event.number and asked.task == wish.task
             if later and asked.error is not None and declares(transcript, asked):
                 expected = "a task that was cancelled can be asked for"
-                came = f"came: error {asked.error.get('code')}"
+                came = f"error {asked.error.get('code')}"
                 found.broken(expected, came, wish.event, *asked.events)
                 break
 
@@ -198,4 +198,4 @@ def answers_to_nothing_are_passed_over(transcript: Transcript, found: Found) -> 
         found.saw()
         if one.error is not None:
             expected = "answers to nothing that is open are passed over"
-            found.broken(expected, f"came: error {one.error.get('code')}", *one.events)
+            found.broken(expected, f"error {one.error.get('code')}", *one.events)

@@ -96,7 +96,7 @@ async def a_tool_that_takes_no_tasks_refuses_to_be_one(trial: ServerTrial) -> No
     if reply.code != code:
         came = "a result" if reply.error is None else f"error {reply.code}"
         expected = f"a tool that takes no tasks is not called as one: error {code}"
-        trial.broken(expected, f"came: {came}", *reply.events)
+        trial.broken(expected, came, *reply.events)
 
 
 def first_call(trial: ServerTrial, tools: dict[str, Json], kinds: tuple[str, ...]) -> ToolCall:
@@ -131,5 +131,5 @@ def a_tool_that_is_only_ever_a_task_refuses_a_plain_call(
         code = member(one.error, "code")
         if code not in allowed:
             expected = f"the plain call is refused with error {errors.method_not_found}"
-            came = "came: a result" if one.error is None else f"came: error {code}"
+            came = "a result" if one.error is None else f"error {code}"
             found.broken(expected, came, *one.events)

@@ -39,7 +39,7 @@ def the_result_of_a_task_is_that_of_its_call(transcript: Transcript, found: Foun
                 found.broken(expected, wrong, *one.events, where="$.result")
         elif end is not None and end.status == "completed":
             expected = "the result of a completed task is no error"
-            found.broken(expected, f"came: {said(one)}", end.event, *one.events, where="$.error")
+            found.broken(expected, said(one), end.event, *one.events, where="$.error")
         first = told.setdefault(str(one.task), one) if end is not None or one.result else one
         if outcome(first) != outcome(one):
             expected = "a task that has ended has one result"
@@ -122,7 +122,7 @@ def a_task_that_has_ended_cannot_be_cancelled(transcript: Transcript, found: Fou
         found.saw()
         if member(one.error, "code") != code:
             expected = f"a task that has ended is not cancelled: error {code}"
-            found.broken(expected, f"came: {said(one)}", end.event, *one.events)
+            found.broken(expected, said(one), end.event, *one.events)
 
 
 def method_not_found(transcript: Transcript) -> int:

@@ -35,7 +35,7 @@ async def unknown_tasks_and_cursors_are_refused(trial: ServerTrial) -> None:
             what = "a cursor" if "cursor" in params else "a task"
             came = "a result" if reply.error is None else f"error {reply.code}"
             expected = f"{what} that the server does not know is error {code}"
-            trial.broken(expected, f"came: {came}", *reply.events)
+            trial.broken(expected, came, *reply.events)
 
 
 async def pages_of_tasks(client: ReferenceClient) -> list[ServerReply]:
@@ -76,7 +76,7 @@ async def each_cursor_leads_to_the_next_page(trial: ServerTrial) -> None:
         new = ids_on(page)
         if page.result is None:
             expected = "a cursor of a page leads to the next page"
-            trial.broken(expected, f"came: error {page.code}", *page.events)
+            trial.broken(expected, f"error {page.code}", *page.events)
         elif new and seen.issuperset(new):
             expected = "a cursor of a page leads to more tasks"
             trial.broken(expected, "all tasks of the page were there before", *page.events)
@@ -110,7 +110,7 @@ async def tasks_of_others_are_not_listed(trial: ServerTrial) -> None:
     listed = [id for page in await pages_of_tasks(client) for id in ids_on(page)]
     if not set(known) & set(listed):
         raise NotTested("no call of a tool became a task: name one with --call")
-    other = await trial.fresh()
+    other = await trial.second()
     for page in await pages_of_tasks(other):
         for id in set(ids_on(page)) & set(known):
             expected = "a server that does not tell its clients apart lists no tasks"

@@ -66,15 +66,16 @@ class GrowingForAll(Growing):
     """Has more for everybody, or less, after each call of a tool."""
 
     # It is the state of all connections: on a class of the zoo there is no other place for it.
-    all_grown: ClassVar[set[str]] = set()
+    # Whoever examines two at once makes a class of its own for each.
+    is_grown: ClassVar[bool] = False
 
     def has_grown(self) -> bool:
-        return type(self).__name__ in self.all_grown
+        return self.is_grown
 
     async def run_echo(self, call: ReferenceCall, arguments: Json) -> Json:
         # At the user's own call alone, once in an examination: not at calls of other connections.
         if call.progress_token == "progress-0":
-            self.all_grown.symmetric_difference_update({type(self).__name__})
+            type(self).is_grown = not self.is_grown
             self.tell_of_growth()
         return await super().run_echo(call, arguments)
 

@@ -180,7 +180,7 @@ class TasksOfAll(ReferenceServer):
 
     async def list_tasks(self, call: ReferenceCall) -> Json:
         if self not in self.latest:
-            self.latest.append(self)
+            type(self).latest = [*self.latest, self]
         tasks = [self.state(task) for one in self.latest for task in one.tasks.values()]
         return self.task_page(call, tasks)
 
@@ -192,6 +192,6 @@ class TasksByConnection(ReferenceServer):
     latest: ClassVar[dict[str, ReferenceTask]] = {}
 
     def find_task(self, call: ReferenceCall) -> ReferenceTask:
-        self.latest.update(self.tasks)
+        type(self).latest = {**self.latest, **self.tasks}
         task = self.latest.get(call.params["taskId"])
         return task if task is not None else super().find_task(call)

@@ -1,0 +1,1 @@
+"""Checks of clients that are asked: questions, rounds, what is kept."""

@@ -1,0 +1,1 @@
+"""Scenarios of questions to clients, of rounds, and of what clients keep."""

@@ -1,0 +1,64 @@
+"""The doctor finds in servers of others what the specification forbids, and nothing else.
+
+Each server is examined once over each transport. What is wrong with it is data:
+`examined/findings.toml`, with a reason for each row.
+"""
+
+from __future__ import annotations
+
+import tomllib
+from typing import Any
+
+import pytest
+
+from mcp_gen.compat.checks.judging import CHECK_FAILED
+from mcp_gen.compat.requirements.manifest import requirements
+from tests.peers.examinations import ALL, EXAMINED, Examined, report_on
+
+FINDINGS: dict[str, Any] = tomllib.loads((EXAMINED / "findings.toml").read_text("utf-8"))
+EVERYWHERE = "any"
+"""Table of what a server does over every transport."""
+
+pytestmark = pytest.mark.timeout(240)
+
+each_server = pytest.mark.parametrize(
+    "one",
+    # The report serves all tests of a process.
+    [pytest.param(one, id=str(one), marks=pytest.mark.xdist_group(str(one))) for one in ALL],
+)
+
+
+def spoken(one: Examined) -> set[str]:
+    return {each.asked for each in report_on(one).openings if each.agreed == each.asked}
+
+
+def expected(one: Examined) -> set[tuple[str, str]]:
+    tables = FINDINGS.get(one.server, {})
+    rows = {**tables.get(EVERYWHERE, {}), **tables.get(one.over, {})}
+    return {
+        (requirement, revision)
+        for requirement, revisions in rows.items()
+        for revision in revisions
+        if revision in spoken(one)
+    }
+
+
+@each_server
+def test_the_doctor_finds_what_is_wrong_and_nothing_else(one: Examined) -> None:
+    found = {(each.requirement, each.revision) for each in report_on(one).failed()}
+    assert found == expected(one)
+
+
+@each_server
+def test_every_check_of_the_doctor_comes_to_an_end(one: Examined) -> None:
+    failed = [each for each in report_on(one).outcomes if each.why.startswith(CHECK_FAILED)]
+    assert failed == []
+
+
+def test_nothing_is_expected_of_our_own_server() -> None:
+    assert "ours" not in FINDINGS
+
+
+def test_every_finding_names_a_requirement_that_is_there() -> None:
+    named = {id for tables in FINDINGS.values() for rows in tables.values() for id in rows}
+    assert named <= requirements().keys()
