@@ -22,7 +22,7 @@ END_BYTES = 2048
 """Number of bytes at the end of a file in which its last event stands."""
 
 
-class _Line(Struct, omit_defaults=True):
+class _EventLine(Struct, omit_defaults=True):
     """One event; its number, and the JSON value of its bytes, follow from the rest."""
 
     at_s: float
@@ -48,7 +48,7 @@ def write_transcript(transcript: Transcript, folder: Path) -> None:
     descriptor = os.open(name, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_APPEND, 0o600)
 
     def write(event: WireEvent) -> None:
-        line = _Line(
+        line = _EventLine(
             at_s=event.at_s,
             sender=event.sender,
             kind=event.kind,
@@ -77,7 +77,7 @@ def read_transcripts(folder: Path, revision: str, transport: Transport) -> list[
         for line in path.read_bytes().splitlines():
             # The last line of a process that was killed may be cut off.
             try:
-                event = msgspec.json.decode(line, type=_Line)
+                event = msgspec.json.decode(line, type=_EventLine)
             except msgspec.DecodeError:
                 break
             transcript.add(

@@ -208,7 +208,7 @@ _UNKNOWN = ("com.example/unknown",)
 
 
 @breaks("base:client:answers:shape")
-class ErrorsWithoutMessages(ClientScript):
+class AnswersWithoutMessages(ClientScript):
     """Leaves out the message of its errors."""
 
     def answer_frame(self, asked: Json) -> Json:
@@ -219,7 +219,7 @@ class ErrorsWithoutMessages(ClientScript):
 
 
 @keeps("base:client:answers:shape")
-class ErrorsWithData(ClientScript):
+class AnswersWithData(ClientScript):
     """Gives errors an empty message, and data."""
 
     def answer_frame(self, asked: Json) -> Json:
@@ -267,7 +267,7 @@ class AsksAfterQuestions(ClientScript):
 
 
 @breaks("base:client:meta:key-names")
-class OddKeys(ClientScript):
+class OddMetadataKeys(ClientScript):
     """Has a key whose prefix begins with a digit."""
 
     def request_meta(self) -> Json:
@@ -303,7 +303,7 @@ class NoCapabilities(ClientScript):
 
 
 @breaks("base:client:metadata:client-info")
-class Nameless(ClientScript):
+class NamelessClient(ClientScript):
     """Does not say what it is."""
 
     def request_meta(self) -> Json:

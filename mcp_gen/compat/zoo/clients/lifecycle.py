@@ -366,7 +366,7 @@ class TakesFromTheList(_FallsBack):
 # --- extensions ---
 
 
-class _Extended(ClientScript):
+class _DeclaresExtensions(ClientScript):
     """Declares an extension."""
 
     extension: ClassVar[str] = ""
@@ -379,14 +379,14 @@ class _Extended(ClientScript):
 
 
 @breaks("lifecycle:client:extensions:names")
-class BareExtension(_Extended):
+class BareExtension(_DeclaresExtensions):
     """Declares an extension without a prefix."""
 
     extension = "weather"
 
 
 @keeps("lifecycle:client:extensions:names")
-class PrefixedExtension(_Extended):
+class PrefixedExtension(_DeclaresExtensions):
     """Declares an extension with the shortest prefix."""
 
     extension = "x/y"

@@ -37,7 +37,7 @@ class _Lines(ClientScript):
 
 
 @breaks("stdio:client:lines")
-class PrettyPrints(_Lines):
+class PrintsInManyLines(_Lines):
     """Writes a request in several lines."""
 
     async def complete(self) -> None:

@@ -56,7 +56,7 @@ class OddTokens(ClientScript):
 
 
 @keeps("progress:client:token:kind")
-class EmptyTokens(ClientScript):
+class ZeroTokens(ClientScript):
     """Has zero as a token."""
 
     def token(self, number: int) -> Any:
@@ -108,7 +108,7 @@ class CancelsTheUnasked(ClientScript):
 
 
 @keeps("cancellation:client:own")
-class CancelsTwice(ClientScript):
+class RepeatsCancellations(ClientScript):
     """Cancels a request, and again."""
 
     async def cancel(self, id: Any) -> None:
