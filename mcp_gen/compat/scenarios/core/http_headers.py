@@ -126,12 +126,13 @@ class MarksArgumentsLater(StagedServer):
 
     def tools(self) -> list[Json]:
         """Return the tools."""
-        made = super().tools()
-        for tool in made if self.is_marked else ():
-            if tool["name"] == "echo":
-                text = {"type": "string", MARK: "Text"}
-                tool["inputSchema"] = {**tool["inputSchema"], "properties": {"text": text}}
-        return made
+        return [self._marked(tool) if tool["name"] == "echo" else tool for tool in super().tools()]
+
+    def _marked(self, tool: Json) -> Json:
+        if not self.is_marked:
+            return tool
+        properties = {"text": {"type": "string", MARK: "Text"}}
+        return {**tool, "inputSchema": {**tool["inputSchema"], "properties": properties}}
 
     async def list_tools(self, call: ReferenceCall) -> Json:
         """Return a page of tools; with the last one the marks begin."""
