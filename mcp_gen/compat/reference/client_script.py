@@ -297,7 +297,7 @@ class ClientScript(ReferenceClient):
             raise ScriptFailure(f"{name}: {reply.error or 'no answer'}")
         result = self.completed(reply.result)
         try:
-            shaped(method_of(self.profile, name).results[0], result)
+            shaped(method_of(self.profile, name).results[0], self.dated(result))
         except msgspec.ValidationError as error:
             raise ScriptFailure(f"{name}: {error}") from None
         return result
@@ -314,6 +314,12 @@ class ClientScript(ReferenceClient):
         if kind != "complete":
             raise ScriptFailure(f"a result of type {kind!r}")
         return {**result, "resultType": kind}
+
+    def dated(self, result: Json) -> Json:
+        """Return a result with a time for which it may be kept: none, if it has no valid one."""
+        ttl_ms = result.get("ttlMs")
+        said = max(0, ttl_ms) if isinstance(ttl_ms, int) else 0
+        return {"cacheScope": "private", **result, "ttlMs": said}
 
     def check_structured(self, name: str, result: Json) -> None:
         """Check structured content.

@@ -11,15 +11,20 @@ if TYPE_CHECKING:
     from mcp_gen.compat.json_values import Json
     from mcp_gen.compat.reference.call import NeedsInput, ReferenceCall
 
+__all__ = ["AsksNames"]
+
 BEFORE, AFTER = ' {"step": 1}\t', " %2B\u00e9= "
 
 
-class _AsksNames(AskingServer):
+class AsksNames(AskingServer):
     """Asks the user for a name in the answer to each request."""
 
     def questions(self) -> list[Json]:
         """Return the question, if the client has declared that it can be asked."""
         return [self.question_frame("elicit", NAME_FORM)]
+
+    async def when_ready(self) -> None:
+        """Ask nothing: there are rounds alone."""
 
     async def answer(self, call: ReferenceCall) -> Json:
         """Ask those who can be asked."""
@@ -30,7 +35,7 @@ class _AsksNames(AskingServer):
 
 
 @stimulus("mrtr:client:state")
-class OddStates(_AsksNames):
+class OddStates(AsksNames):
     """Has states that look like something else, with white space at the ends."""
 
     def sealed(self, held: Json) -> str:
@@ -45,7 +50,7 @@ class OddStates(_AsksNames):
 
 
 @stimulus("mrtr:client:no-state")
-class Stateless(_AsksNames):
+class Stateless(AsksNames):
     """Asks without a state."""
 
     def input_required(self, call: ReferenceCall, needed: NeedsInput) -> Json:

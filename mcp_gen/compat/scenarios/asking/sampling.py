@@ -71,5 +71,8 @@ class AsksWithoutWords(AskingServer):
     """Asks the model with a message that is none."""
 
     def questions(self) -> list[Json]:
-        """Return the question."""
-        return [self.question("create_message", WORDLESS)]
+        """Return the question, after a right one, if each is asked by itself."""
+        asked = [self.question("create_message", WORDLESS)]
+        if self.profile.asks_client == "server_request":
+            asked.insert(0, self.question("create_message", SAY_SOMETHING))
+        return asked
