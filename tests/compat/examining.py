@@ -36,6 +36,9 @@ CALLS = (
 )
 """Calls of the reference server's tools that end by themselves."""
 
+HTTP_CALLS = tuple(one for one in CALLS if one.name in ("echo", "count", "ask_user", "ask_model"))
+"""Calls that peers of the rules of HTTP need: each message costs a multiple of one in memory."""
+
 TIMEOUT_S = 1.0
 """Longest wait for an answer: in one process, where it is there at once, if it comes at all."""
 STDIO_TIMEOUT_S = 10.0
@@ -74,7 +77,8 @@ async def examined(
         # Some peers keep the state of all their connections on the class.
         own: type[Any] = type(peer.__name__, (peer,), {})
         if over == "http" or issubclass(peer, ReferenceEndpoint):
-            report = await examined_over_http(own, revision)
+            calls = HTTP_CALLS if requirement else CALLS
+            report = await examined_over_http(own, revision, calls)
         else:
             report = await examined_in_memory(own, revision, requirement)
     assert [one for one in report.outcomes if one.why.startswith(CHECK_FAILED)] == []
@@ -97,7 +101,9 @@ async def examined_in_memory(peer: type[Any], revision: str, requirement: str = 
         await opens.aclose()
 
 
-async def examined_over_http(peer: type[Any], revision: str) -> Report:
+async def examined_over_http(
+    peer: type[Any], revision: str, calls: tuple[ToolCall, ...] = CALLS
+) -> Report:
     """Return the report on a server of the zoo over HTTP."""
     if issubclass(peer, ReferenceEndpoint):
         endpoint = peer(lambda: ReferenceServer(revision), revision)
@@ -109,7 +115,7 @@ async def examined_over_http(peer: type[Any], revision: str) -> Report:
             target=peer.__name__,
             transport="http",
             revisions=(revision,),
-            calls=CALLS,
+            calls=calls,
             timeout_s=HTTP_TIMEOUT_S,
         )
 

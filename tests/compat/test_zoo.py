@@ -23,6 +23,8 @@ SERVERS = [pair for pair in zoo().values() if requirements()[pair.requirement].a
 
 AT_ONCE = 12
 """Examinations that run at once: most of their time they wait."""
+MAX_PAIRS = 8
+"""Pairs of one test: so many are ready within its time limit also on a machine that is busy."""
 
 
 class PairAt(NamedTuple):
@@ -69,7 +71,12 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
             for revision in revisions_to_try(pair.requirement, full=full):
                 name = f"{room} {revision}" if full else room
                 groups.setdefault(name, []).append(PairAt(pair, revision))
-        metafunc.parametrize("pairs", list(groups.values()), ids=list(groups))
+        parts = {
+            f"{name} from {start}": pairs[start : start + MAX_PAIRS]
+            for name, pairs in groups.items()
+            for start in range(0, len(pairs), MAX_PAIRS)
+        }
+        metafunc.parametrize("pairs", list(parts.values()), ids=list(parts))
 
 
 async def test_servers_that_break_a_rule_are_found_out_and_their_twins_are_not(

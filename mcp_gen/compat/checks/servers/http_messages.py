@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from mcp_gen.compat.checks.check import probe, rule
+from mcp_gen.compat.checks.dialogue import Dialogue
 from mcp_gen.compat.checks.http_exchanges import exchange_of, exchanges, http_of
 from mcp_gen.compat.json_values import is_array, is_object
 
@@ -59,7 +60,15 @@ async def what_is_not_taken_gets_an_error_status(trial: ServerTrial) -> None:
 
 @rule("http:answer-type", unseen="no request was answered")
 def a_request_is_answered_with_json_or_events(transcript: Transcript, found: Found) -> None:
+    # What is cancelled has no answer, and so its response no type.
+    cancelled = {
+        one.asked.event.exchange
+        for one in transcript.derived(Dialogue).by_client
+        if one.cancelled is not None
+    }
     for one in exchanges(transcript):
+        if one.request.exchange in cancelled and not one.messages:
+            continue
         if one.method != "POST" or not one.requests or not 200 <= one.status < 300:
             continue
         found.saw()
