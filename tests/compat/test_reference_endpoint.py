@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import msgspec
 import pytest
 
-from mcp_gen.compat.checks.exchanges import PeerExchange, exchange_of
+from mcp_gen.compat.checks.http_exchanges import PeerExchange, exchange_of
 from mcp_gen.compat.reference.client import ReferenceClient
 from mcp_gen.compat.reference.http.endpoint import ReferenceEndpoint
 from mcp_gen.compat.reference.http.streams import EventStream

@@ -129,16 +129,19 @@ def _cancelled(run: ClientRun) -> int:
     )
 
 
+def _polls(method: str) -> bool:
+    """Return True for a question how a task goes: how often it is asked is a matter of time."""
+    return python_name(method) == "get_task"
+
+
 def _asked(run: ClientRun) -> Counter[str]:
     """Return how often the client has asked for what, without pings and questions about tasks."""
     ping = run.profile.ping
     asked: Counter[str] = Counter()
     for event, frame in run.frames():
         method = frame.get("method")
-        uncounted = ping is not None and method == ping.name
-        if event.sender != "client" or "id" not in frame or uncounted:
-            continue
-        if python_name(str(method)) == "get_task":
+        is_ping = ping is not None and method == ping.name
+        if event.sender != "client" or "id" not in frame or is_ping or _polls(str(method)):
             continue
         about = member(frame, "params", "name") or member(frame, "params", "uri")
         asked[f"{method} {about}" if isinstance(about, str) else str(method)] += 1

@@ -398,7 +398,7 @@ class _OtherRevision(WithHeaders):
     """Names another revision in the header."""
 
     def own_headers(self, message: Json) -> Mapping[str, str]:
-        return {str(self.profile.version_header): "no-such-revision"}
+        return {str(self.profile.version_header): "another revision"}
 
 
 @breaks("http:client:version:negotiated")
