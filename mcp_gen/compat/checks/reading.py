@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from mcp_gen.compat.frame_check import Sender
     from mcp_gen.compat.transcript import Transcript, WireEvent
 
-__all__ = ["AnswerFrame", "Placed", "answers", "is_answer", "placed"]
+__all__ = ["AnswerFrame", "Placed", "answers", "is_answer", "placed", "sent_once"]
 
 
 class Placed(NamedTuple):
@@ -38,23 +38,25 @@ class AnswerFrame(NamedTuple):
 
 
 def placed(transcript: Transcript, sender: Sender | None = None) -> Iterator[Placed]:
-    """Yield the frames of one side, or of both, with their places.
-
-    What a resumed stream brings once more is left out: it is the same event, and was sent once.
-    """
-    seen: set[str] = set()
-    for event in transcript.messages(sender):
-        id = fields_of(event.about).get("id") if transcript.transport == "http" else None
-        if id and id in seen:
-            continue
-        if id:
-            seen.add(id)
+    """Yield the frames of one side, or of both, with their places, each as often as it was sent."""
+    for event in sent_once(transcript, sender):
         if is_array(event.message):
             for number, entry in enumerate(event.message):
                 if is_object(entry):
                     yield Placed(event, f"$[{number}]", entry)
         elif is_object(event.message):
             yield Placed(event, "$", event.message)
+
+
+def sent_once(transcript: Transcript, sender: Sender | None = None) -> Iterator[WireEvent]:
+    """Yield the messages of one side, or of both, without what a resumed stream brings again."""
+    seen: set[str] = set()
+    for event in transcript.messages(sender):
+        id = fields_of(event.about).get("id") if event.exchange else None
+        if id is None or id not in seen:
+            yield event
+        if id is not None:
+            seen.add(id)
 
 
 def is_answer(frame: Json) -> bool:
