@@ -11,7 +11,7 @@ import pytest
 from mcp_gen.compat.plugin.judged_test import TestRow
 from mcp_gen.compat.plugin.run_report import reports_of, write_html
 from mcp_gen.compat.plugin.summary import summary_lines
-from mcp_gen.compat.report.model import Finding, Outcome
+from mcp_gen.compat.report.model import Finding, Outcome, Report
 from tests.plugin.running import ANYIO, run
 
 TESTS = """
@@ -128,11 +128,16 @@ def test_the_report_has_every_rule_at_every_revision_of_the_tests() -> None:
     assert verdicts["base:notifications:no-id"] == "not tested"
 
 
+def html_of(report: Report) -> str:
+    """Return a page that names the side alone."""
+    return f"<p>{report.side}"
+
+
 def test_the_reports_are_pages_beside_each_other(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     page = ModuleType("page")
-    monkeypatch.setattr(page, "html_report", lambda report: f"<p>{report.side}", raising=False)
+    monkeypatch.setattr(page, "html_report", html_of, raising=False)
     monkeypatch.setitem(sys.modules, "mcp_gen.compat.report.html", page)
     rows = [
         TestRow(test="a", revision="2025-11-25", verdict="passed", target="a", side=side)

@@ -41,13 +41,17 @@ def in_background(work: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
     return asyncio.get_running_loop().create_task(work)
 
 
+def ignored(progress: float, total: float | None, message: str | None) -> None:
+    """Do nothing with a report of progress."""
+
+
 async def recorded_over_http(revision: str) -> Transcript:
     """Return the transcript of one call over HTTP."""
     recorder = Recorder("http")
     async with listening(server().asgi()) as url, Client("test") as client:
         target = recorder.recorded(resolve_target(url, in_background, bearer_token="secret"))
         session = await client.connect(target, revision=revision)
-        await session.call_tool("step", {}, progress=lambda *report: None)
+        await session.call_tool("step", {}, progress=ignored)
     (transcript,) = recorder.transcripts(revision)
     return transcript
 
