@@ -23,7 +23,11 @@ if TYPE_CHECKING:
 
 __all__ = ["ARGUMENTS", "ClientScript", "ScriptFailure"]
 
-ARGUMENTS: dict[str, Json] = {"echo": {"text": "hello"}, "count": {"steps": 3}}
+ARGUMENTS: dict[str, Json] = {
+    "echo": {"text": "hello"},
+    "count": {"steps": 3},
+    "slow_failing": {"how": "tool"},
+}
 """Arguments of the tools that need some, by name."""
 TOOLS = "list_tools"
 WAITING = "wait"
