@@ -89,7 +89,7 @@ class MarksStates(_CallsSlowTools):
 
 
 @breaks("tasks:client:cancels")
-class CancelsTheCall(_CallsSlowTools):
+class CancelsCallsOfTasks(_CallsSlowTools):
     """Cancels the call that a task was made by."""
 
     async def follow(self, task: TaskClient, id: str, asked: Json) -> None:
