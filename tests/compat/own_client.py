@@ -78,16 +78,10 @@ async def use_everything(target: Any, revision: str | None = None, timeout_s: fl
 
 async def _use_prompts(session: ClientSession, *, completes: bool) -> None:
     for prompt in [one async for one in session.prompts()]:
-<<<<<<< HEAD
         names = [one.name for one in prompt.arguments or []]
         await session.get_prompt(prompt.name, dict.fromkeys(names, "Ada"))
         for name in names if completes else ():
             argument = CompletionArgument(name=name, value="A")
-=======
-        await session.get_prompt(prompt.name, {one.name: "Ada" for one in prompt.arguments or []})
-        for wanted in (prompt.arguments or []) if completes else []:
-            argument = CompletionArgument(name=wanted.name, value="A")
->>>>>>> compat2-asks
             await session.complete(PromptReference(name=prompt.name), argument)
 
 

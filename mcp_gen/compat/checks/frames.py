@@ -6,7 +6,6 @@ import re
 from typing import TYPE_CHECKING
 
 import mcp_wire
-from mcp_gen.compat.checks.reading import sent_once
 from mcp_gen.compat.frame_check import FrameChecker
 from mcp_gen.compat.json_values import member
 from mcp_gen.compat.known_extensions import known_extensions
@@ -30,7 +29,7 @@ def violations(transcript: Transcript, side: Sender) -> list[tuple[WireEvent, Cl
     """Return what params, results and errors of one side have and their revision does not."""
     checker = FrameChecker(profile_of(transcript.revision), known_extensions())
     broken: list[tuple[WireEvent, ClosedViolation]] = []
-    for event in sent_once(transcript):
+    for event in transcript.messages():
         found = checker.check(event.data, event.sender)
         asked = _revision_asked_for(event, transcript.revision)
         if asked is not None:

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from mcp_gen.compat.frame_check import Sender
     from mcp_gen.compat.transcript import Transcript, WireEvent
 
-__all__ = ["AnswerFrame", "Placed", "answers", "is_answer", "placed", "sent_once"]
+__all__ = ["AnswerFrame", "Placed", "answers", "is_answer", "placed"]
 
 
 class Placed(NamedTuple):
@@ -53,17 +53,6 @@ def _places(transcript: Transcript, sender: Sender | None) -> Iterator[Placed]:
                     yield Placed(event, f"$[{number}]", entry)
         elif is_object(event.message):
             yield Placed(event, "$", event.message)
-
-
-def sent_once(transcript: Transcript, sender: Sender | None = None) -> Iterator[WireEvent]:
-    """Yield the messages of one side, or of both, without what a resumed stream brings again."""
-    seen: set[str] = set()
-    for event in transcript.messages(sender):
-        id = fields_of(event.about).get("id") if event.exchange else None
-        if id is None or id not in seen:
-            yield event
-        if id is not None:
-            seen.add(id)
 
 
 def is_answer(frame: Json) -> bool:

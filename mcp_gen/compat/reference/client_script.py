@@ -29,10 +29,7 @@ ARGUMENTS: dict[str, Json] = {
     "echo": {"text": "hello"},
     "count": {"steps": 3},
     "slow_failing": {"how": "tool"},
-<<<<<<< HEAD
     "route": {"region": "eu west", "note": "Grüße", "size": 7},
-=======
->>>>>>> compat2-asks
 }
 """Arguments of the tools that need some, by name."""
 TOOLS = "list_tools"
