@@ -165,7 +165,8 @@ class AnswersOnStreams(AnswersInJson):
 def a_lost_session_begins_anew(run: ClientRun, found: Found) -> None:
     header = run.profile.session_header
     handshake = run.profile.handshake
-    assert header is not None and handshake is not None
+    assert header is not None
+    assert handshake is not None
     every = _every(run)
     lost = [one for one in every if one.status == 404 and header.lower() in one.headers]
     if not lost:
