@@ -127,11 +127,15 @@ class MarksArgumentsLater(StagedServer):
     def tools(self) -> list[Json]:
         """Return the tools."""
         made = super().tools()
-        for tool in made if self.is_marked else ():
-            if tool["name"] == "echo":
-                text = {"type": "string", MARK: "Text"}
-                tool["inputSchema"] = {**tool["inputSchema"], "properties": {"text": text}}
-        return made
+        if not self.is_marked:
+            return made
+        text = {"type": "string", MARK: "Text"}
+        return [
+            {**tool, "inputSchema": {**tool["inputSchema"], "properties": {"text": text}}}
+            if tool["name"] == "echo"
+            else tool
+            for tool in made
+        ]
 
     async def list_tools(self, call: ReferenceCall) -> Json:
         """Return a page of tools; with the last one the marks begin."""
