@@ -294,12 +294,13 @@ class NoRevision(ClientScript):
 
 
 @keeps("base:client:metadata:required")
-class NoCapabilities(ClientScript):
-    """Says that it can do nothing."""
+class NoExperiments(ClientScript):
+    """Declares an empty map of experiments, too."""
 
     def request_meta(self) -> Json:
         key = self.profile.client_capabilities_key
-        return {**super().request_meta(), **({key: {}} if key else {})}
+        declared: Json = {**self.capabilities, "experimental": {}}
+        return {**super().request_meta(), **({key: declared} if key else {})}
 
 
 @breaks("base:client:metadata:client-info")
