@@ -64,7 +64,7 @@ def told(report: Report) -> dict[str, str]:
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     """Run a test of pairs with those of one module of the zoo; with `--full` at each revision."""
     if "pairs" in metafunc.fixturenames:
-        full = metafunc.config.getoption("full")
+        full = bool(metafunc.config.getoption("full"))
         groups: dict[str, list[PairAt]] = {}
         for pair in SERVERS:
             room = pair.breaks.__module__.rpartition("servers.")[2]
