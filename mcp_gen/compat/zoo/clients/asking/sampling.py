@@ -172,7 +172,7 @@ class ChangesSilently(AnsweringClient):
 
 
 @keeps("roots:client:changed")
-class TellsOfChanges(AnsweringClient):
+class TellsOfNewRoots(AnsweringClient):
     """Has other roots whenever it is asked, and tells of that afterwards."""
 
     answering = _OtherRoots
