@@ -17,7 +17,17 @@ from mcp_gen.compat.json_values import Json, entries, is_same_id
 if TYPE_CHECKING:
     from mcp_gen.compat.frame_check import Sender
 
-__all__ = ["Kind", "Transcript", "Transport", "WireEvent", "WireFrame", "answer_in"]
+__all__ = [
+    "SSE_FIELDS",
+    "Kind",
+    "Transcript",
+    "Transport",
+    "WireEvent",
+    "WireFrame",
+    "about_of",
+    "answer_in",
+    "fields_of",
+]
 
 Kind: TypeAlias = Literal["message", "request", "response", "sse", "ended", "closed"]
 Transport: TypeAlias = Literal["memory", "stdio", "http"]
@@ -31,6 +41,8 @@ TURNS = 50
 
 What is on its way through this process arrives, also if the process had no time for it until then.
 """
+SSE_FIELDS = ("event", "id", "retry")
+"""Fields beside the data, in the order in which they are shown."""
 NO_HEADERS: Mapping[str, str] = MappingProxyType({})
 
 
@@ -239,3 +251,18 @@ def answer_in(event: WireEvent, id: Any) -> Json | None:
         if "method" not in entry and "id" in entry and is_same_id(entry["id"], id):
             return entry
     return None
+
+
+def about_of(fields: Mapping[str, str]) -> str:
+    """Return the fields of an SSE event as the text that a transcript has of them."""
+    return "\n".join(f"{name}: {fields[name]}" for name in SSE_FIELDS if name in fields)
+
+
+def fields_of(about: str) -> dict[str, str]:
+    """Return the fields of an event of a transcript, by name; see `about_of`.
+
+    Args:
+        about: The text that the transcript has of them.
+    """
+    pairs = (line.partition(": ") for line in about.split("\n"))
+    return {name: value for name, _, value in pairs if name in SSE_FIELDS}

@@ -21,7 +21,7 @@ __all__ = ["log_to", "read_log"]
 SUFFIX = ".jsonl"
 
 
-class _Line(Struct, array_like=True):
+class _LogLine(Struct, array_like=True):
     """One event of a file."""
 
     sender: Sender
@@ -40,7 +40,7 @@ def log_to(folder: Path) -> Callable[[WireEvent], None]:
     file = (folder / f"{os.getpid()}{SUFFIX}").open("ab", buffering=0)
 
     def write(event: WireEvent) -> None:
-        line = _Line(event.sender, event.kind, event.data, event.about)
+        line = _LogLine(event.sender, event.kind, event.data, event.about)
         file.write(msgspec.json.encode(line) + b"\n")
 
     return write
@@ -61,6 +61,6 @@ def _read(file: Path, revision: str) -> Transcript:
     transcript = Transcript(revision, "stdio")
     # A line without its end is still being written.
     for line in file.read_bytes().split(b"\n")[:-1]:
-        event = msgspec.json.decode(line, type=_Line)
+        event = msgspec.json.decode(line, type=_LogLine)
         transcript.add(event.sender, event.kind, event.data, about=event.about)
     return transcript

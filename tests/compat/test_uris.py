@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from mcp_gen.compat.checks.uris import fits, has_scheme, variables
+from mcp_gen.compat.views.uris import fits, has_scheme, variables
 
 
 @pytest.mark.parametrize("uri", ["a:b", "x-Ref.1+more:text", "file:///tmp", "urn:a"])

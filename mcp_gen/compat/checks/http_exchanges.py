@@ -11,8 +11,8 @@ from msgspec import Struct
 from mcp_gen.compat.checks.found import NotTested
 from mcp_gen.compat.json_values import Json, entries, is_object
 from mcp_gen.compat.reference.client import ReferenceClient, ServerReply
+from mcp_gen.compat.transcript import fields_of
 from mcp_gen.compat.wire.http import HttpWire
-from mcp_gen.compat.wire.sse import fields_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING
 
 import mcp_wire
 from mcp_gen.compat.checks.check import Check
-from mcp_gen.compat.checks.exchanges import LISTS
 from mcp_gen.compat.checks.found import FaultPlace, Found, NotTested
 from mcp_gen.compat.checks.judging import applicable, failure_of, judge, outcome_of
 from mcp_gen.compat.checks.trial import ServerTrial, TriedServer
@@ -20,6 +19,7 @@ from mcp_gen.compat.json_values import is_object, member
 from mcp_gen.compat.patience import Patience
 from mcp_gen.compat.report.bounds import bounded
 from mcp_gen.compat.report.model import Offer, Opening, Outcome, Report
+from mcp_gen.compat.views.exchanges import LISTS
 from mcp_gen.core.errors import McpGenError
 
 if TYPE_CHECKING:

@@ -5,11 +5,11 @@ from __future__ import annotations
 from time import monotonic
 from typing import TYPE_CHECKING, Any
 
-from mcp_gen.compat.checks.task_traffic import listed_tools
 from mcp_gen.compat.json_values import Json, is_object, member
 from mcp_gen.compat.known_extensions import tasks_extension
 from mcp_gen.compat.reference.task_client import TaskClient, state_in
 from mcp_gen.compat.reference.tasks import ENDED
+from mcp_gen.compat.views.task_traffic import listed_tools
 
 if TYPE_CHECKING:
     from mcp_gen.compat.checks.trial import ToolCall, TriedServer

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
 from mcp_gen.compat.recording import RecordingTransport
-from mcp_gen.compat.wire.sse import SseReader, about_of
+from mcp_gen.compat.transcript import about_of
+from mcp_gen.compat.wire.sse import SseReader
 from mcp_gen.core.errors import McpGenError
 
 if TYPE_CHECKING:
@@ -141,7 +142,7 @@ class _TappedResponse:
     def _read_events(self, stream: SseReader, chunk: bytes) -> None:
         """Write down the events that end in a chunk."""
         for event in stream.feed(chunk):
-            about = about_of(event)
+            about = about_of(event.fields)
             if event.is_cut:
                 about += f"\na message of more than {MAX_EVENT_BYTES} bytes"
             self._add("message" if event.is_message else "sse", event.data or b"", about)

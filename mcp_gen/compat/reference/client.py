@@ -12,8 +12,8 @@ from msgspec import UNSET, Struct
 from mcp_gen.compat.json_values import Json, entries, is_object, member, objects
 from mcp_gen.compat.method_names import method_of, python_name
 from mcp_gen.compat.reference.call import Failure, Unanswered
-from mcp_gen.compat.reference.http_headers import request_headers
-from mcp_gen.compat.reference.resuming import resumed
+from mcp_gen.compat.reference.http_client.headers import request_headers
+from mcp_gen.compat.reference.http_client.resuming import resumed
 from mcp_gen.compat.reference.rounds import next_round
 from mcp_gen.compat.reference.shaping import filled_in, shaped, wire_type
 from mcp_gen.compat.transcript import answer_in

@@ -12,7 +12,8 @@ from urllib.parse import unquote, urljoin, urlsplit, urlunsplit
 import msgspec
 
 from mcp_gen.compat.json_values import is_array, is_object
-from mcp_gen.compat.wire.sse import SseReader, about_of, fields_of
+from mcp_gen.compat.transcript import about_of, fields_of
+from mcp_gen.compat.wire.sse import SseReader
 from mcp_gen.core.errors import McpGenError, TransportError
 from mcp_gen.transports.http_client.pool import Pool, origin_of
 
@@ -239,7 +240,7 @@ class HttpWire:
         async for chunk in response.chunks():
             self._count(chunk)
             for event in reader.feed(chunk):
-                about = about_of(event)
+                about = about_of(event.fields)
                 if event.is_cut:
                     about += f"\na message of more than {MAX_BODY_BYTES} bytes"
                 self.transcript.add(

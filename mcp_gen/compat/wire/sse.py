@@ -8,12 +8,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import NamedTuple
 
-__all__ = ["SseEvent", "SseReader", "about_of", "fields_of"]
+from mcp_gen.compat.transcript import SSE_FIELDS
+
+__all__ = ["SseEvent", "SseReader"]
 
 EXCERPT_BYTES = 1024
 """Bytes of the beginning of an event that are kept if it is too large."""
-FIELDS = ("event", "id", "retry")
-"""Fields beside the data, in the order in which they are shown."""
 _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 
 
@@ -98,7 +98,7 @@ class SseReader:
             if len(self._data) > self._max:
                 del self._data[EXCERPT_BYTES:]
                 self._is_cut = True
-        elif name.decode("latin-1") in FIELDS:
+        elif name.decode("latin-1") in SSE_FIELDS:
             self._fields[name.decode()] = value[:EXCERPT_BYTES].decode("utf-8", "backslashreplace")
 
 
@@ -109,18 +109,3 @@ def value_of(before: bytearray | None, line: bytes) -> bytearray:
     before += b"\n"
     before += line
     return before
-
-
-def about_of(event: SseEvent) -> str:
-    """Return the fields of an event as the text that a transcript has of them."""
-    return "\n".join(f"{name}: {event.fields[name]}" for name in FIELDS if name in event.fields)
-
-
-def fields_of(about: str) -> dict[str, str]:
-    """Return the fields of an event of a transcript, by name; see `about_of`.
-
-    Args:
-        about: The text that the transcript has of them.
-    """
-    pairs = (line.partition(": ") for line in about.split("\n"))
-    return {name: value for name, _, value in pairs if name in FIELDS}

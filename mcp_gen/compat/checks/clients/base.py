@@ -8,7 +8,9 @@ from typing import TYPE_CHECKING, Any
 from msgspec import UNSET
 
 from mcp_gen.compat.checks.check import rule
-from mcp_gen.compat.checks.conversation import (
+from mcp_gen.compat.checks.frames import NOTHING, judge_frames
+from mcp_gen.compat.json_values import is_array, is_object, member
+from mcp_gen.compat.views.conversation import (
     conversation,
     id_key,
     is_answer,
@@ -16,9 +18,7 @@ from mcp_gen.compat.checks.conversation import (
     is_notification_name,
     is_request,
 )
-from mcp_gen.compat.checks.frames import NOTHING, judge_frames
-from mcp_gen.compat.checks.lines import broken_lines, is_utf_8
-from mcp_gen.compat.json_values import is_array, is_object, member
+from mcp_gen.compat.views.lines import broken_lines, is_utf_8
 from mcp_wire import profile as profile_of
 
 if TYPE_CHECKING:

@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING
 from msgspec import UNSET
 
 from mcp_gen.compat.checks.check import judged, rule
-from mcp_gen.compat.checks.conversation import id_key, is_answer, is_foreign
 from mcp_gen.compat.checks.found import NotTested
 from mcp_gen.compat.checks.frames import NOTHING
 from mcp_gen.compat.checks.http_exchanges import exchanges
-from mcp_gen.compat.checks.lines import is_utf_8
 from mcp_gen.compat.json_values import entries, is_object, member
 from mcp_gen.compat.method_names import openings
-from mcp_gen.compat.reference.resuming import RESUME_HEADER, last_event_id, retry_ms
+from mcp_gen.compat.reference.http_client.resuming import RESUME_HEADER, last_event_id, retry_ms
+from mcp_gen.compat.views.conversation import id_key, is_answer, is_foreign
+from mcp_gen.compat.views.lines import is_utf_8
 from mcp_gen.compat.wire.http import endpoint_said, is_endpoint
 from mcp_wire import profile as profile_of
 

@@ -9,7 +9,7 @@ from mcp_gen.compat.checks.check import rule
 from mcp_gen.compat.checks.http_exchanges import exchanges
 from mcp_gen.compat.json_values import is_object, member, objects
 from mcp_gen.compat.known_extensions import known_extensions, tasks_extension
-from mcp_gen.compat.reference.http_headers import header_text
+from mcp_gen.compat.reference.http_client.headers import header_text
 from mcp_gen.core.errors import UsageError
 from mcp_gen.core.transport.header_params import marked_params
 from mcp_gen.core.transport.header_values import (

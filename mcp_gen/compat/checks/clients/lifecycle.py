@@ -5,7 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from mcp_gen.compat.checks.check import judged, rule
-from mcp_gen.compat.checks.conversation import (
+from mcp_gen.compat.checks.found import NotTested
+from mcp_gen.compat.json_values import Json, is_array, is_object, member, objects
+from mcp_gen.compat.views.conversation import (
     conversation,
     is_answer,
     is_foreign,
@@ -13,8 +15,6 @@ from mcp_gen.compat.checks.conversation import (
     is_request,
     methods_of_any,
 )
-from mcp_gen.compat.checks.found import NotTested
-from mcp_gen.compat.json_values import Json, is_array, is_object, member, objects
 from mcp_wire import profile as profile_of
 
 if TYPE_CHECKING:

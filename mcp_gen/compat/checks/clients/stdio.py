@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from mcp_gen.compat.checks.check import judged, rule
 from mcp_gen.compat.checks.found import NotTested
 from mcp_gen.compat.checks.frames import NOTHING
-from mcp_gen.compat.checks.lines import broken_lines, split_messages
+from mcp_gen.compat.views.lines import broken_lines, split_messages
 
 if TYPE_CHECKING:
     from mcp_gen.compat.checks.client_run import ClientRun

@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from mcp_gen.compat.checks.check import judged, rule
-from mcp_gen.compat.checks.conversation import conversation, id_key, is_answer, is_request
 from mcp_gen.compat.checks.found import NotTested
 from mcp_gen.compat.json_values import is_object, member
 from mcp_gen.compat.method_names import method_of
+from mcp_gen.compat.views.conversation import conversation, id_key, is_answer, is_request
 from mcp_wire import profile as profile_of
 
 if TYPE_CHECKING:

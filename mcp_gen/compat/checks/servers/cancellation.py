@@ -6,11 +6,11 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from mcp_gen.compat.checks.check import probe, rule
-from mcp_gen.compat.checks.dialogue import Dialogue, path_of
 from mcp_gen.compat.checks.found import NotTested
 from mcp_gen.compat.checks.silent_client import SilentClient, silent
 from mcp_gen.compat.json_values import Json, entries, member
 from mcp_gen.compat.reference.client import answer_in
+from mcp_gen.compat.views.dialogue import Dialogue, path_of
 
 if TYPE_CHECKING:
     from mcp_gen.compat.checks.found import Found

@@ -8,15 +8,15 @@ from urllib.parse import urlsplit
 
 from mcp_gen.compat.checks.asking import Declining, Dismissing, judge_ending
 from mcp_gen.compat.checks.check import probe, rule
-from mcp_gen.compat.checks.dialogue import Dialogue, path_of
 from mcp_gen.compat.json_values import is_array, is_object, member, objects
 from mcp_gen.compat.reference.shaping import required_members, wire_type
+from mcp_gen.compat.views.dialogue import Dialogue, path_of
 
 if TYPE_CHECKING:
-    from mcp_gen.compat.checks.dialogue import ClientQuestion
     from mcp_gen.compat.checks.found import Found
     from mcp_gen.compat.checks.trial import ServerTrial
     from mcp_gen.compat.transcript import Transcript, WireFrame
+    from mcp_gen.compat.views.dialogue import ClientQuestion
 
 NO_QUESTION = "the user was asked nothing"
 NO_FORM = "the user was asked for no form"

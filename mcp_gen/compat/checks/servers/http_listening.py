@@ -5,14 +5,14 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from mcp_gen.compat.checks.check import probe, rule
-from mcp_gen.compat.checks.dialogue import Dialogue
 from mcp_gen.compat.checks.found import NotTested
 from mcp_gen.compat.checks.http_exchanges import answers_in, exchange_of, exchanges, http_of
 from mcp_gen.compat.checks.servers.http_streams import NO_CALLS, key
 from mcp_gen.compat.json_values import member
 from mcp_gen.compat.reference.client import answer_in
-from mcp_gen.compat.reference.resuming import RESUME_HEADER
-from mcp_gen.compat.wire.sse import fields_of
+from mcp_gen.compat.reference.http_client.resuming import RESUME_HEADER
+from mcp_gen.compat.transcript import fields_of
+from mcp_gen.compat.views.dialogue import Dialogue
 from mcp_wire import profile as profile_of
 
 if TYPE_CHECKING:

@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from mcp_gen.compat.checks.check import probe, rule
-from mcp_gen.compat.checks.dialogue import Dialogue
 from mcp_gen.compat.checks.http_exchanges import exchange_of, exchanges, http_of
 from mcp_gen.compat.json_values import is_array, is_object
+from mcp_gen.compat.views.dialogue import Dialogue
 
 if TYPE_CHECKING:
     from mcp_gen.compat.checks.found import Found

@@ -6,15 +6,15 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from mcp_gen.compat.checks.check import probe, rule
-from mcp_gen.compat.checks.dialogue import Dialogue, path_of
 from mcp_gen.compat.json_values import member
+from mcp_gen.compat.views.dialogue import Dialogue, path_of
 
 if TYPE_CHECKING:
-    from mcp_gen.compat.checks.dialogue import AskedRequest
     from mcp_gen.compat.checks.found import Found
     from mcp_gen.compat.checks.trial import ServerTrial
     from mcp_gen.compat.reference.client import ServerReply
     from mcp_gen.compat.transcript import Transcript, WireFrame
+    from mcp_gen.compat.views.dialogue import AskedRequest
 
 NO_LOG = "no log message came"
 NO_LEVEL = "loud"

@@ -7,11 +7,11 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from mcp_gen.compat.checks.check import probe, rule
-from mcp_gen.compat.checks.dialogue import AskedRequest, Dialogue, path_of
 from mcp_gen.compat.checks.found import NotTested
 from mcp_gen.compat.json_values import Json, is_object, member
 from mcp_gen.compat.reference.rounds import asks_again
 from mcp_gen.compat.reference.shaping import wire_type
+from mcp_gen.compat.views.dialogue import AskedRequest, Dialogue, path_of
 
 if TYPE_CHECKING:
     from mcp_gen.compat.checks.found import Found

@@ -7,9 +7,9 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from mcp_gen.compat.checks.check import probe, rule
-from mcp_gen.compat.checks.dialogue import AskedRequest, Dialogue, path_of
 from mcp_gen.compat.checks.found import NotTested
 from mcp_gen.compat.json_values import member
+from mcp_gen.compat.views.dialogue import AskedRequest, Dialogue, path_of
 
 if TYPE_CHECKING:
     from mcp_gen.compat.checks.found import Found

@@ -6,10 +6,10 @@ from typing import TYPE_CHECKING
 
 from mcp_gen.compat.checks.asking import judge_ending
 from mcp_gen.compat.checks.check import probe, rule
-from mcp_gen.compat.checks.dialogue import Dialogue
 from mcp_gen.compat.json_values import Json
 from mcp_gen.compat.reference.call import Failure
 from mcp_gen.compat.reference.client import Answers
+from mcp_gen.compat.views.dialogue import Dialogue
 
 if TYPE_CHECKING:
     from mcp_gen.compat.checks.found import Found

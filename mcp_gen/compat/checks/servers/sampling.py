@@ -6,13 +6,13 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 from mcp_gen.compat.checks.check import rule
-from mcp_gen.compat.checks.dialogue import Dialogue
 from mcp_gen.compat.json_values import Json, is_array, is_object, member, objects
+from mcp_gen.compat.views.dialogue import Dialogue
 
 if TYPE_CHECKING:
-    from mcp_gen.compat.checks.dialogue import ClientQuestion
     from mcp_gen.compat.checks.found import Found
     from mcp_gen.compat.transcript import Transcript
+    from mcp_gen.compat.views.dialogue import ClientQuestion
 
 NO_QUESTION = "the model was asked nothing"
 NO_RESULTS = "no tool was used in a question to the model"

@@ -20,7 +20,7 @@ from mcp_gen.compat.reference.http.exchanges import EndpointRequest, EndpointRes
 from mcp_gen.compat.reference.http.header_checks import metadata_version, mismatch_of
 from mcp_gen.compat.reference.http.sessions import ReferenceSession
 from mcp_gen.compat.reference.http.streams import EventStream, SentEvent
-from mcp_gen.compat.reference.resuming import RESUME_HEADER
+from mcp_gen.compat.reference.http_client.resuming import RESUME_HEADER
 from mcp_gen.compat.transcript import Transcript
 from mcp_gen.core.transport.addresses import is_loopback
 from mcp_wire import profile as profile_of

@@ -10,7 +10,6 @@ import msgspec
 
 from mcp_gen.compat.checks.check import judged
 from mcp_gen.compat.checks.clients.asking.questions import carries_round
-from mcp_gen.compat.checks.conversation import id_key, is_answer, is_request
 from mcp_gen.compat.checks.found import NotTested
 from mcp_gen.compat.json_values import is_object, member
 from mcp_gen.compat.method_names import python_name
@@ -19,6 +18,7 @@ from mcp_gen.compat.reference.feature_handlers import PAGE_ITEMS
 from mcp_gen.compat.scenarios.judgements import last_events, must_end_well
 from mcp_gen.compat.scenarios.scenario import scenario
 from mcp_gen.compat.scenarios.staged import StagedServer
+from mcp_gen.compat.views.conversation import id_key, is_answer, is_request
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import mcp_wire
-from mcp_gen.compat.checks.conversation import is_answer
 from mcp_gen.compat.checks.found import NotTested
 from mcp_gen.compat.checks.http_exchanges import exchanges
 from mcp_gen.compat.json_values import Json, is_object, member
@@ -15,6 +14,7 @@ from mcp_gen.compat.reference.http.streams import SentEvent
 from mcp_gen.compat.scenarios.judgements import last_events
 from mcp_gen.compat.scenarios.scenario import control, scenario, stimulus
 from mcp_gen.compat.scenarios.staged import StagedServer
+from mcp_gen.compat.views.conversation import is_answer
 
 if TYPE_CHECKING:
     from mcp_gen.compat.checks.client_run import ClientRun

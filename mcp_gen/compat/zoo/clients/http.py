@@ -11,7 +11,7 @@ import msgspec
 from mcp_gen.compat.json_values import Json, member
 from mcp_gen.compat.method_names import python_name
 from mcp_gen.compat.reference.client_script import ClientScript, ScriptFailure
-from mcp_gen.compat.reference.resuming import RESUME_HEADER, last_event_id, resumed
+from mcp_gen.compat.reference.http_client.resuming import RESUME_HEADER, last_event_id, resumed
 from mcp_gen.compat.zoo.zoo import breaks, keeps
 
 if TYPE_CHECKING:

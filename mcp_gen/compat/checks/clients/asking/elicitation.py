@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 from mcp_gen.compat.checks.check import rule
 from mcp_gen.compat.checks.clients.asking.declaring import declares
 from mcp_gen.compat.checks.clients.asking.questions import questions
-from mcp_gen.compat.checks.conversation import conversation
 from mcp_gen.compat.json_values import Json, is_object, member
+from mcp_gen.compat.views.conversation import conversation
 from mcp_gen.schemas.schema import BadSchema, JsonSchema, Misfit, NeedsWorker
 from mcp_wire import profile as profile_of
 

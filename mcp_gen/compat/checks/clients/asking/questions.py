@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 from msgspec import Struct
 
-from mcp_gen.compat.checks.conversation import conversation, id_key, is_answer, is_request
 from mcp_gen.compat.json_values import Json, is_object, member
 from mcp_gen.compat.method_names import python_name
+from mcp_gen.compat.views.conversation import conversation, id_key, is_answer, is_request
 from mcp_wire import profile as profile_of
 
 if TYPE_CHECKING:

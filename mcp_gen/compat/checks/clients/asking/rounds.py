@@ -11,8 +11,8 @@ from mcp_gen.compat.checks.clients.asking.questions import (
     rounds,
     same_request,
 )
-from mcp_gen.compat.checks.conversation import conversation, id_key, is_request
 from mcp_gen.compat.json_values import member
+from mcp_gen.compat.views.conversation import conversation, id_key, is_request
 
 if TYPE_CHECKING:
     from mcp_gen.compat.checks.clients.asking.questions import Round

@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from mcp_gen.compat.checks.check import rule
-from mcp_gen.compat.checks.conversation import conversation, id_key, is_request
-from mcp_gen.compat.checks.task_traffic import exchanges, listed_tools, server_declared
 from mcp_gen.compat.json_values import Json, is_object, member
 from mcp_gen.compat.method_names import python_name
+from mcp_gen.compat.views.conversation import conversation, id_key, is_request
+from mcp_gen.compat.views.task_traffic import exchanges, listed_tools, server_declared
 from mcp_wire import profile as profile_of
 
 if TYPE_CHECKING:

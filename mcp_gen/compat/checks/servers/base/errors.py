@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING, Any
 
 import mcp_wire
 from mcp_gen.compat.checks.check import rule
-from mcp_gen.compat.checks.reading import answers
 from mcp_gen.compat.json_values import Json, is_array, is_object, member
+from mcp_gen.compat.views.reading import answers
 from mcp_wire import profile as profile_of
 
 if TYPE_CHECKING:
     from mcp_gen.compat.checks.found import Found
-    from mcp_gen.compat.checks.reading import AnswerFrame
     from mcp_gen.compat.transcript import Transcript
+    from mcp_gen.compat.views.reading import AnswerFrame
     from mcp_wire.profile import Profile
 
 NO_ERROR = "no error came"

@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, Any
 import mcp_wire
 from mcp_gen.compat.checks.check import probe, rule
 from mcp_gen.compat.checks.found import NotTested
-from mcp_gen.compat.checks.reading import answers, placed
 from mcp_gen.compat.checks.servers.base.metadata import CORE_TYPES, KEY
 from mcp_gen.compat.checks.servers.base.supported import came_of, harmless
 from mcp_gen.compat.frame_check import FrameChecker
 from mcp_gen.compat.json_values import is_array, is_object, member
+from mcp_gen.compat.views.reading import answers, placed
 from mcp_wire import profile as profile_of
 from mcp_wire.extensions import IDENTIFIERS
 

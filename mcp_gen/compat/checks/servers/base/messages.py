@@ -7,17 +7,17 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from mcp_gen.compat.checks.check import probe, rule
-from mcp_gen.compat.checks.reading import answers, placed
 from mcp_gen.compat.json_values import Json, is_array, is_object, is_same_id
+from mcp_gen.compat.views.reading import answers, placed
 from mcp_wire import profile as profile_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from mcp_gen.compat.checks.found import Found
-    from mcp_gen.compat.checks.reading import Placed
     from mcp_gen.compat.checks.trial import ServerTrial
     from mcp_gen.compat.transcript import Transcript, WireEvent
+    from mcp_gen.compat.views.reading import Placed
 
 NOTHING = "no message came"
 NO_REQUEST = "the server sent no request"

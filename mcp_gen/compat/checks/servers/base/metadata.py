@@ -8,19 +8,19 @@ from typing import TYPE_CHECKING, Any
 
 from mcp_gen.compat.checks.check import probe, rule
 from mcp_gen.compat.checks.found import NotTested
-from mcp_gen.compat.checks.reading import answers, placed
 from mcp_gen.compat.checks.servers.base.supported import came_of, harmless
-from mcp_gen.compat.checks.task_traffic import server_declared
 from mcp_gen.compat.json_values import Json, is_array, is_object, member
 from mcp_gen.compat.known_extensions import tasks_extension
+from mcp_gen.compat.views.reading import answers, placed
+from mcp_gen.compat.views.task_traffic import server_declared
 from mcp_wire import profile as profile_of
 
 if TYPE_CHECKING:
     from mcp_gen.compat.checks.found import Found
-    from mcp_gen.compat.checks.reading import AnswerFrame
     from mcp_gen.compat.checks.trial import ServerTrial
     from mcp_gen.compat.reference.client import ReferenceClient, ServerReply
     from mcp_gen.compat.transcript import Transcript
+    from mcp_gen.compat.views.reading import AnswerFrame
     from mcp_wire.method import Method
 
 NO_RESULT = "no result came"

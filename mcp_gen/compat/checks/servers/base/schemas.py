@@ -6,13 +6,13 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from mcp_gen.compat.checks.check import rule
-from mcp_gen.compat.checks.reading import answers
 from mcp_gen.compat.json_values import Json, is_object, member, objects
+from mcp_gen.compat.views.reading import answers
 
 if TYPE_CHECKING:
     from mcp_gen.compat.checks.found import Found
-    from mcp_gen.compat.checks.reading import AnswerFrame
     from mcp_gen.compat.transcript import Transcript
+    from mcp_gen.compat.views.reading import AnswerFrame
 
 DIALECT = "https://json-schema.org/draft/2020-12/schema"
 NO_SCHEMA = "the server lists no tool"

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 from mcp_gen.compat.checks.check import probe
 from mcp_gen.compat.checks.found import NotTested
-from mcp_gen.compat.checks.reading import is_answer, placed
 from mcp_gen.compat.json_values import member
+from mcp_gen.compat.views.reading import is_answer, placed
 
 if TYPE_CHECKING:
     from mcp_gen.compat.checks.trial import ServerTrial

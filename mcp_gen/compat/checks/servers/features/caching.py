@@ -6,8 +6,8 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from mcp_gen.compat.checks.check import rule
-from mcp_gen.compat.checks.exchanges import LISTS, RequestExchange, exchanges, listings
 from mcp_gen.compat.json_values import Json
+from mcp_gen.compat.views.exchanges import LISTS, RequestExchange, exchanges, listings
 
 if TYPE_CHECKING:
     from mcp_gen.compat.checks.found import Found

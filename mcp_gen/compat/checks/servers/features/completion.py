@@ -5,11 +5,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from mcp_gen.compat.checks.check import probe, rule
-from mcp_gen.compat.checks.exchanges import exchanges, items
 from mcp_gen.compat.checks.found import NotTested
 from mcp_gen.compat.checks.servers.features.offers import fails_with_known_codes, is_refused
-from mcp_gen.compat.checks.uris import variables
 from mcp_gen.compat.json_values import Json, is_array, is_object, member, objects
+from mcp_gen.compat.views.exchanges import exchanges, items
+from mcp_gen.compat.views.uris import variables
 
 if TYPE_CHECKING:
     from mcp_gen.compat.checks.found import Found

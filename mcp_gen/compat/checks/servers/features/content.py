@@ -7,8 +7,8 @@ import binascii
 import re
 from typing import Any, NamedTuple
 
-from mcp_gen.compat.checks.uris import has_scheme
 from mcp_gen.compat.json_values import Json, is_object
+from mcp_gen.compat.views.uris import has_scheme
 
 __all__ = ["ContentFault", "fault_of_data", "fault_of_resource", "is_base64"]
 

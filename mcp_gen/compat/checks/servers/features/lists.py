@@ -7,11 +7,11 @@ from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 from mcp_gen.compat.checks.check import probe, rule
-from mcp_gen.compat.checks.exchanges import LISTS, ListWalk, exchanges, listings
 from mcp_gen.compat.checks.found import NotTested
 from mcp_gen.compat.checks.servers.features.offers import is_refused, lists_alike_on_all_connections
 from mcp_gen.compat.json_values import member, objects
 from mcp_gen.compat.method_names import python_name
+from mcp_gen.compat.views.exchanges import LISTS, ListWalk, exchanges, listings
 from mcp_wire import profile as profile_of
 
 if TYPE_CHECKING:

@@ -7,17 +7,17 @@ from typing import TYPE_CHECKING
 
 from msgspec.structs import asdict
 
-from mcp_gen.compat.checks.exchanges import LISTS, listings
 from mcp_gen.compat.checks.found import NotTested
 from mcp_gen.compat.json_values import objects
+from mcp_gen.compat.views.exchanges import LISTS, listings
 from mcp_wire import profile as profile_of
 
 if TYPE_CHECKING:
-    from mcp_gen.compat.checks.exchanges import ListWalk, RequestExchange
     from mcp_gen.compat.checks.found import Found
     from mcp_gen.compat.checks.trial import ServerTrial
     from mcp_gen.compat.reference.client import ReferenceClient, ServerReply
     from mcp_gen.compat.transcript import Transcript
+    from mcp_gen.compat.views.exchanges import ListWalk, RequestExchange
 
 __all__ = [
     "answers_its_list",

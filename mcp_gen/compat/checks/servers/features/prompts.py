@@ -6,7 +6,6 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 from mcp_gen.compat.checks.check import probe, rule
-from mcp_gen.compat.checks.exchanges import RequestExchange, exchanges, items
 from mcp_gen.compat.checks.found import NotTested
 from mcp_gen.compat.checks.frames import violations
 from mcp_gen.compat.checks.servers.features.content import fault_of_data, fault_of_resource
@@ -17,6 +16,7 @@ from mcp_gen.compat.checks.servers.features.offers import (
     undeclared,
 )
 from mcp_gen.compat.json_values import Json, is_array, is_object, member, objects
+from mcp_gen.compat.views.exchanges import RequestExchange, exchanges, items
 
 if TYPE_CHECKING:
     from mcp_gen.compat.checks.found import Found

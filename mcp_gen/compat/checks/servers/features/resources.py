@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING
 from urllib.parse import quote
 
 from mcp_gen.compat.checks.check import probe, rule
-from mcp_gen.compat.checks.exchanges import exchanges, items
 from mcp_gen.compat.checks.found import NotTested
 from mcp_gen.compat.checks.servers.features.content import is_base64
 from mcp_gen.compat.checks.servers.features.offers import (
@@ -15,8 +14,9 @@ from mcp_gen.compat.checks.servers.features.offers import (
     is_refused,
     undeclared,
 )
-from mcp_gen.compat.checks.uris import fits, has_scheme, variables
 from mcp_gen.compat.json_values import is_array, member, objects
+from mcp_gen.compat.views.exchanges import exchanges, items
+from mcp_gen.compat.views.uris import fits, has_scheme, variables
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -6,9 +6,9 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from mcp_gen.compat.checks.check import rule
-from mcp_gen.compat.checks.exchanges import RequestExchange, exchanges
 from mcp_gen.compat.json_values import Json, member
 from mcp_gen.compat.method_names import python_name
+from mcp_gen.compat.views.exchanges import RequestExchange, exchanges
 from mcp_wire import profile as profile_of
 
 if TYPE_CHECKING:

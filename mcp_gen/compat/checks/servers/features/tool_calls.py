@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from mcp_gen.compat.checks.check import probe, rule
-from mcp_gen.compat.checks.exchanges import RequestExchange, exchanges, items
 from mcp_gen.compat.checks.found import NotTested
 from mcp_gen.compat.checks.servers.features.offers import is_refused
 from mcp_gen.compat.json_values import Json, is_array, is_object, member, objects
+from mcp_gen.compat.views.exchanges import RequestExchange, exchanges, items
 from mcp_gen.core.errors import SchemaNotChecked
 from mcp_gen.schemas.schema import BadSchema, JsonSchema, Misfit, NeedsWorker
 from mcp_wire import profile as profile_of

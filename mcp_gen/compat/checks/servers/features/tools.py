@@ -8,10 +8,10 @@ from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 from mcp_gen.compat.checks.check import probe, rule
-from mcp_gen.compat.checks.exchanges import exchanges, items, listings
 from mcp_gen.compat.checks.found import NotTested
 from mcp_gen.compat.checks.servers.features.offers import answers_its_list, undeclared
 from mcp_gen.compat.json_values import is_object
+from mcp_gen.compat.views.exchanges import exchanges, items, listings
 
 if TYPE_CHECKING:
     from mcp_gen.compat.checks.found import Found

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from mcp_gen.compat.checks.check import rule
-from mcp_gen.compat.checks.task_traffic import questions
 from mcp_gen.compat.json_values import member
+from mcp_gen.compat.views.task_traffic import questions
 from mcp_wire import profile as profile_of
 
 if TYPE_CHECKING:

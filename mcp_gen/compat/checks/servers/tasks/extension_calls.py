@@ -8,7 +8,11 @@ from mcp_gen.compat.checks.check import probe, rule
 from mcp_gen.compat.checks.found import NotTested
 from mcp_gen.compat.checks.servers.tasks.offers import UNKNOWN
 from mcp_gen.compat.checks.servers.tasks.states import NO_TASK, judge_ids
-from mcp_gen.compat.checks.task_traffic import (
+from mcp_gen.compat.json_values import Json, is_object, member
+from mcp_gen.compat.known_extensions import tasks_extension
+from mcp_gen.compat.method_names import wire_names
+from mcp_gen.compat.reference.task_client import TaskClient, state_in
+from mcp_gen.compat.views.task_traffic import (
     TaskExchange,
     created_tasks,
     exchanges,
@@ -16,10 +20,6 @@ from mcp_gen.compat.checks.task_traffic import (
     states_by_task,
     tasks_known,
 )
-from mcp_gen.compat.json_values import Json, is_object, member
-from mcp_gen.compat.known_extensions import tasks_extension
-from mcp_gen.compat.method_names import wire_names
-from mcp_gen.compat.reference.task_client import TaskClient, state_in
 from mcp_wire import profile as profile_of
 
 if TYPE_CHECKING:

@@ -13,12 +13,12 @@ from mcp_gen.compat.checks.servers.tasks.extension_calls import (
     names_extension,
 )
 from mcp_gen.compat.checks.servers.tasks.offers import UNKNOWN
-from mcp_gen.compat.checks.task_traffic import created_tasks, exchanges, news
 from mcp_gen.compat.json_values import Json, is_array, is_object, member
 from mcp_gen.compat.method_names import python_name
 from mcp_gen.compat.reference.client import answer_in
 from mcp_gen.compat.reference.task_client import TaskClient, state_in
 from mcp_gen.compat.reference.tasks import ENDED
+from mcp_gen.compat.views.task_traffic import created_tasks, exchanges, news
 
 if TYPE_CHECKING:
     from mcp_gen.compat.checks.found import Found

@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 from mcp_gen.compat.checks.check import rule
 from mcp_gen.compat.checks.servers.tasks.extension_calls import declares, task_of_call
-from mcp_gen.compat.checks.task_traffic import (
+from mcp_gen.compat.json_values import Json, is_object, member, objects
+from mcp_gen.compat.views.task_traffic import (
     TaskExchange,
     ToldState,
     created_tasks,
@@ -14,7 +15,6 @@ from mcp_gen.compat.checks.task_traffic import (
     states_by_task,
     tasks_known,
 )
-from mcp_gen.compat.json_values import Json, is_object, member, objects
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING
 
 from mcp_gen.compat.checks.check import probe, rule
 from mcp_gen.compat.checks.found import NotTested
-from mcp_gen.compat.checks.task_traffic import exchanges, listed_tools, server_declared
 from mcp_gen.compat.json_values import is_object, member
 from mcp_gen.compat.reference.task_client import TaskClient, state_in
+from mcp_gen.compat.views.task_traffic import exchanges, listed_tools, server_declared
 from mcp_wire import profile as profile_of
 
 if TYPE_CHECKING:

@@ -7,7 +7,9 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from mcp_gen.compat.checks.check import rule
-from mcp_gen.compat.checks.task_traffic import (
+from mcp_gen.compat.json_values import Json, is_object, member
+from mcp_gen.compat.method_names import python_name
+from mcp_gen.compat.views.task_traffic import (
     TaskExchange,
     ToldState,
     created_tasks,
@@ -15,8 +17,6 @@ from mcp_gen.compat.checks.task_traffic import (
     states_by_task,
     tasks_known,
 )
-from mcp_gen.compat.json_values import Json, is_object, member
-from mcp_gen.compat.method_names import python_name
 from mcp_gen.core.projection.closed import violations
 from mcp_wire import profile as profile_of
 

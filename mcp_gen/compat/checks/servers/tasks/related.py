@@ -6,7 +6,10 @@ from typing import TYPE_CHECKING, Any
 
 from mcp_gen.compat.checks.check import probe, rule
 from mcp_gen.compat.checks.found import NotTested
-from mcp_gen.compat.checks.task_traffic import (
+from mcp_gen.compat.json_values import Json, member
+from mcp_gen.compat.method_names import python_name
+from mcp_gen.compat.reference.task_client import TaskClient
+from mcp_gen.compat.views.task_traffic import (
     TaskQuestion,
     ToldState,
     created_tasks,
@@ -16,9 +19,6 @@ from mcp_gen.compat.checks.task_traffic import (
     states_by_task,
     tasks_known,
 )
-from mcp_gen.compat.json_values import Json, member
-from mcp_gen.compat.method_names import python_name
-from mcp_gen.compat.reference.task_client import TaskClient
 from mcp_wire import profile as profile_of
 
 if TYPE_CHECKING:

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 from mcp_gen.compat.checks.check import probe
 from mcp_gen.compat.checks.found import NotTested
 from mcp_gen.compat.checks.servers.tasks.offers import UNKNOWN
-from mcp_gen.compat.checks.task_traffic import tasks_known
 from mcp_gen.compat.json_values import Json, is_object, member, objects
 from mcp_gen.compat.reference.client import MAX_PAGES
+from mcp_gen.compat.views.task_traffic import tasks_known
 
 if TYPE_CHECKING:
     from mcp_gen.compat.checks.trial import ServerTrial

@@ -7,7 +7,8 @@ from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 from mcp_gen.compat.checks.check import rule
-from mcp_gen.compat.checks.task_traffic import (
+from mcp_gen.compat.json_values import is_object, member
+from mcp_gen.compat.views.task_traffic import (
     ToldState,
     created_tasks,
     exchanges,
@@ -15,7 +16,6 @@ from mcp_gen.compat.checks.task_traffic import (
     server_declared,
     states_by_task,
 )
-from mcp_gen.compat.json_values import is_object, member
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Protocol
 
-from mcp_gen.compat.wire.sse import fields_of
+from mcp_gen.compat.transcript import fields_of
 
 if TYPE_CHECKING:
     from mcp_gen.compat.transcript import Transcript, WireEvent

@@ -1,0 +1,1 @@
+"""HTTP side of the reference client: headers of its messages, resumption of streams."""

@@ -1,0 +1,1 @@
+"""Views of a transcript: requests with their answers, lists, tasks, lines. They judge nothing."""
