@@ -66,6 +66,9 @@ async def survives(trial: ServerTrial, client: ReferenceClient, wrong: bytes, co
     """
     start = len(client.transcript.events)
     sent = await client.send(wrong)
+    if client.http is not None:
+        # The refusal has a response of its own, which need not come before the next answer.
+        await client.http.ended(sent.exchange, client.timeout_s)
     reply = await client.ask(harmless(trial))
     for event, where, frame in placed(client.transcript, "server"):
         given = member(frame, "error", "code")
