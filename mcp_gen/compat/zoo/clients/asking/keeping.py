@@ -252,7 +252,11 @@ class KeepsPages(_Keeping):
 
 @breaks("caching:client:cursor")
 class GivesUpLists(_Keeping):
-    """Takes a list for empty if a cursor is refused."""
+    """Takes a list for empty if a cursor is refused, and keeps its first page all the same."""
+
+    async def walk(self, name: str, member: str) -> list[Json]:
+        await self.walk_once(name, member)
+        return await super().walk(name, member)
 
     async def start_over(self, name: str, member: str) -> list[Json]:
         return []
