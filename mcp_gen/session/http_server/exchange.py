@@ -220,13 +220,15 @@ class HttpExchange(Generic[C]):
     async def _answer_batch(
         self, message: bytes, stated: bytes | None, headers: Headers, reply: Reply
     ) -> Answer | None:
-        """Answer a JSON-RPC batch; only sessions have them.
+        """Answer a JSON-RPC batch; only revisions with a handshake have them.
 
         Raises:
             McpError, InvalidRequest: batches are not allowed here.
             UnknownSession: the headers name a session that does not exist.
         """
         if self._binding_for(stated, NOTHING).profile.handshake is not None:
+            if self._stateless is not None:
+                return await self._stateless.answer_batch(message, self._max_values, headers, reply)
             session = self._session(headers, reply)
             if session is not None:
                 return await session.answer(message, headers, reply)

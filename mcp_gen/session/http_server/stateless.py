@@ -5,11 +5,18 @@ from __future__ import annotations
 import asyncio
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
-from msgspec import UNSET
+from msgspec import UNSET, Raw
 
 import mcp_wire
 from mcp_gen.core import envelope
-from mcp_gen.core.errors import InvalidParams, McpError, MethodNotFound, ProtocolError
+from mcp_gen.core.envelope import NoResponse
+from mcp_gen.core.errors import (
+    InvalidParams,
+    InvalidRequest,
+    McpError,
+    MethodNotFound,
+    ProtocolError,
+)
 from mcp_gen.core.protocol_state import NotificationReceived
 from mcp_gen.core.revisions import find_revision
 from mcp_gen.core.transport.protocols import Answer
@@ -18,7 +25,7 @@ from mcp_gen.session.messages.channel import NullChannel, ResponseChannel
 from mcp_gen.session.peer.session import RequestOrigin
 
 if TYPE_CHECKING:
-    from mcp_gen.core.envelope import Envelope
+    from mcp_gen.core.envelope import Envelope, RequestId
     from mcp_gen.core.transport.headers import Headers
     from mcp_gen.core.transport.protocols import Reply
     from mcp_gen.session.kernel.binding import RevisionBinding
@@ -109,6 +116,54 @@ class StatelessExchange(Generic[C]):
             self.tasks.discard(task)
             if counter is not None:
                 counter.leave(reply.principal)
+
+    async def answer_batch(
+        self, message: bytes, max_values: int, headers: Headers, reply: Reply
+    ) -> Answer:
+        """Answer the entries of a batch one after the other, in one array.
+
+        Args:
+            message: The batch.
+            max_values: The most keys and items of it; see `envelope.excess`.
+            headers: HTTP headers of the POST.
+            reply: HTTP response, for notifications that are sent before the answers.
+
+        Raises:
+            InvalidRequest: the revision has no batches, or this is none that can be answered.
+            ParseError: it is no JSON.
+
+        Source: https://modelcontextprotocol.io/specification/2025-03-26/basic/transports
+        """
+        binding = self._kernel.bindings[self._revision(headers)]
+        if not binding.profile.allows_batches:
+            raise InvalidRequest("expected one message, got an array")
+        entries = envelope.read_batch(message)
+        refused = envelope.complexity(message, max_values)
+        if refused is not None:
+            raise InvalidRequest(refused)
+        answers = [
+            body
+            for entry in entries
+            if (body := await self._entry_answer(binding, entry, headers, reply))
+        ]
+        return Answer(200, b"[" + b",".join(answers) + b"]") if answers else Answer(202)
+
+    async def _entry_answer(
+        self, binding: RevisionBinding[C], entry: Raw, headers: Headers, reply: Reply
+    ) -> bytes | None:
+        """Return the answer to one entry of a batch; None if it gets none."""
+        handshake = binding.profile.handshake
+        id: RequestId | None = None
+        try:
+            frame = envelope.read(entry)
+            id = frame.id if isinstance(frame.id, int | str) else None
+            if handshake is not None and frame.method == handshake.name:
+                raise InvalidRequest(f"{handshake.name} stands alone, in no batch")
+        except NoResponse:
+            return None
+        except ProtocolError as error:
+            return envelope.failure(id, envelope.error_object(error))
+        return (await self.answer(binding, frame, headers, reply)).body
 
     def _revision(self, headers: Headers) -> str:
         for name in self._headers:

@@ -63,6 +63,8 @@ class Watch:
         self._client_asked: dict[bytes, list[_Asked]] = {}
         self._server_asked: set[bytes] = set()
         self._client_is_right = True
+        self._client_batches = False
+        """True once the client has sent a batch."""
 
     @property
     def spoken(self) -> str:
@@ -78,6 +80,9 @@ class Watch:
         hear = self._heard if sender == "client" else self._said
         # Messages that a client sends at once may arrive before its handshake is answered.
         batch = sender == "client" or mcp_wire.profile(self.spoken).allows_batches
+        # A POST without a session does not always say its revision: there a batch does.
+        batch = batch or (self.revision is None and self._client_batches)
+        self._client_batches |= sender == "client" and isinstance(frame, list)
         if isinstance(frame, list) and batch:
             for entry in frame:
                 hear(entry, msgspec.json.encode(entry))

@@ -266,6 +266,13 @@ class GivesUpLists(_Keeping):
 class StartsOver(_Keeping):
     """Walks a list from its beginning if a cursor is refused, with what it knows of other lists."""
 
+    def __init__(self, *made: Any) -> None:
+        super().__init__(*made)
+        self.started_over: set[str] = set()
+
     async def start_over(self, name: str, member: str) -> list[Json]:
+        if name in self.started_over:
+            return []
+        self.started_over.add(name)
         self.kept = {key: one for key, one in self.kept.items() if not key.startswith(name)}
         return await self.walk_once(name, member)
