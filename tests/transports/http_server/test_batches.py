@@ -145,3 +145,32 @@ async def test_who_hangs_up_on_an_array_has_cancelled_nothing(revision: str) -> 
         talker.go_on.set()
         await soon(talker.ended)
     assert talker.seen is None
+
+
+# --- without sessions ---
+
+
+@with_batches
+async def test_without_sessions_each_entry_of_an_array_is_answered_in_it(revision: str) -> None:
+    speaker, app = Speaker(revision), Talker().server.asgi(stateless=True)
+    entries = (speaker.call(1, "echo", text="a"), b"17", speaker.cancel(9), speaker.initialize(2))
+    reply = await request(app, batch(*entries))
+    answered, wrong, handshake = reply.json
+    assert (answered["id"], answered["result"]["content"][0]["text"]) == (1, "a")
+    assert ("id" in wrong, wrong["error"]["code"]) == (False, -32600)
+    assert (handshake["id"], handshake["error"]["code"]) == (2, -32600)
+
+
+@with_batches
+async def test_without_sessions_an_array_with_nothing_to_answer_is_accepted(revision: str) -> None:
+    app = Talker().server.asgi(stateless=True)
+    reply = await request(app, batch(Speaker(revision).cancel(1)))
+    assert (reply.status, reply.body) == (202, b"")
+
+
+async def test_without_sessions_an_array_is_refused_elsewhere() -> None:
+    newest = next(one for one in reversed(STREAMABLE) if one not in (PER_REQUEST, *BATCHING))
+    speaker, app = Speaker(newest), Talker().server.asgi(stateless=True)
+    named = {str(speaker.profile.version_header): newest}
+    reply = await request(app, batch(speaker.call(1, "echo", text="a")), named)
+    assert (reply.status, reply.json["error"]["code"]) == (400, -32600)
