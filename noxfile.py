@@ -32,6 +32,7 @@ NIGHTLY = (
     "guides",
     "tests_newest",
     "tests_full",
+    "peers_full",
     "soak",
     "attack",
     "fuzz",
@@ -207,6 +208,12 @@ def peers(session: nox.Session) -> None:
     folders = ("tests/peers", "tests/everyday/migration")
     words = (*folders, *at_once(session), *groups, *session.posargs)
     run_tests(session, *words, env=environment)
+
+
+@nox.session(python=False)
+def peers_full(session: nox.Session) -> None:
+    """Run `peers`, and examine all servers of others with the doctor."""
+    session.notify("peers", posargs=("--full", "-n", "auto", "--dist", "loadgroup"))
 
 
 @nox.session

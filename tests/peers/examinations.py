@@ -85,6 +85,11 @@ ALL = (
     Examined("ours", "http"),
 )
 
+FAST = tuple(
+    one for one in ALL if str(one) in ("typescript-stdio", "typescript-http", "everything-stdio")
+)
+"""Those that take seconds, of two SDKs: what each commit is tried with."""
+
 
 @cache
 def report_on(one: Examined) -> Report:

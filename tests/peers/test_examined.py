@@ -13,7 +13,7 @@ import pytest
 
 from mcp_gen.compat.checks.judging import CHECK_FAILED
 from mcp_gen.compat.requirements.manifest import requirements
-from tests.peers.examinations import ALL, EXAMINED, Examined, report_on
+from tests.peers.examinations import ALL, EXAMINED, FAST, Examined, report_on
 
 FINDINGS: dict[str, Any] = tomllib.loads((EXAMINED / "findings.toml").read_text("utf-8"))
 EVERYWHERE = "any"
@@ -21,11 +21,17 @@ EVERYWHERE = "any"
 
 pytestmark = pytest.mark.timeout(240)
 
-each_server = pytest.mark.parametrize(
-    "one",
-    # The report serves all tests of a process.
-    [pytest.param(one, id=str(one), marks=pytest.mark.xdist_group(str(one))) for one in ALL],
-)
+
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    """Examine the servers that start fast, and with `--full` all."""
+    if "one" in metafunc.fixturenames:
+        chosen = ALL if metafunc.config.getoption("full") else FAST
+        # The report serves all tests of a process.
+        rows = [
+            pytest.param(one, id=str(one), marks=pytest.mark.xdist_group(str(one)))
+            for one in chosen
+        ]
+        metafunc.parametrize("one", rows)
 
 
 def spoken(one: Examined) -> set[str]:
@@ -43,13 +49,11 @@ def expected(one: Examined) -> set[tuple[str, str]]:
     }
 
 
-@each_server
 def test_the_doctor_finds_what_is_wrong_and_nothing_else(one: Examined) -> None:
     found = {(each.requirement, each.revision) for each in report_on(one).failed()}
     assert found == expected(one)
 
 
-@each_server
 def test_every_check_of_the_doctor_comes_to_an_end(one: Examined) -> None:
     failed = [each for each in report_on(one).outcomes if each.why.startswith(CHECK_FAILED)]
     assert failed == []
