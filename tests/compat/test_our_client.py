@@ -43,7 +43,7 @@ NOT_DONE = {
     "tasks:client:cancels",
     "tasks:client:related-absent",
 }
-"""What our client has no occasion to do, and is not judged by."""
+"""Requirements that our client has no occasion for, and is not judged by."""
 
 
 async def own(server: ConnectableServer, revision: str, timeout_s: float) -> None:

@@ -88,7 +88,7 @@ ALL = (
 FAST = tuple(
     one for one in ALL if str(one) in ("typescript-stdio", "typescript-http", "everything-stdio")
 )
-"""Those that take seconds, of two SDKs: what each commit is tried with."""
+"""Examinations that take seconds, of two SDKs, for each commit."""
 
 
 @cache

@@ -30,6 +30,9 @@ __all__ = [
     "run_pytest",
 ]
 
+DROPPED = ("PYTEST_ADDOPTS", "CI")
+"""Variables that a run of pytest does not get: in CI it shortens no line of its summary."""
+
 TIME_LIMIT_S = 100
 
 ANYIO = ("anyio",)
@@ -174,7 +177,7 @@ def run(
 def run_pytest(folder: Path, *words: str, plugins: tuple[str, ...] = ANYIO) -> Outcome:
     """Run pytest in a folder as it is; see `run` for the arguments."""
     named = [word for name in ("pytest_mcp_gen", *plugins) for word in ("-p", name)]
-    env = {name: value for name, value in os.environ.items() if name != "PYTEST_ADDOPTS"}
+    env = {name: value for name, value in os.environ.items() if name not in DROPPED}
     env |= {"PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1", "COLUMNS": "200", "NO_COLOR": "1"}
     # pytest itself takes half of the time.
     env["PYTHONDONTWRITEBYTECODE"] = ""

@@ -184,10 +184,19 @@ async def test_a_guard_that_cannot_be_started_is_no_reason_not_to_start_a_comman
 def test_a_thread_that_ends_hides_no_process_that_another_one_has_started(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    (tmp_path / "children").write_text("11 12 ")
-    threads = [tmp_path / "ended", tmp_path / "children"]
-    monkeypatch.setattr(Path, "glob", lambda folder, pattern: iter(threads))
+    (tmp_path / "lives").mkdir()
+    (tmp_path / "lives" / "children").write_text("11 12 ")
+    threads = [tmp_path / "ended", tmp_path / "lives"]
+    monkeypatch.setattr(Path, "iterdir", lambda folder: iter(threads))
     assert process_tree._children(1) == [11, 12]
+
+
+def test_a_process_that_has_ended_has_no_children(monkeypatch: pytest.MonkeyPatch) -> None:
+    def ended(folder: Path) -> None:
+        raise FileNotFoundError(folder)
+
+    monkeypatch.setattr(Path, "iterdir", ended)
+    assert process_tree._children(1) == []
 
 
 # --- dying ---
