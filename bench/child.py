@@ -108,7 +108,7 @@ class Child:
         # else each 4 ms: a short measurement that ends before is one of nothing.
         until_s = time.monotonic() + REST_S
         while not self._rests() and time.monotonic() < until_s:
-            time.sleep(0)
+            time.sleep(0)  # lets the child have this processor, where there is one alone
         # The clock of another process, as clock_getcpuclockid(3) makes it: getrusage would tell
         # only of children that have ended.
         return time.clock_gettime((~self._process.pid << 3) | 2)

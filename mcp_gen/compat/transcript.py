@@ -26,6 +26,7 @@ __all__ = [
     "WireFrame",
     "about_of",
     "answer_in",
+    "cut_at",
     "fields_of",
 ]
 
@@ -33,6 +34,8 @@ Kind: TypeAlias = Literal["message", "request", "response", "sse", "ended", "clo
 Transport: TypeAlias = Literal["memory", "stdio", "http"]
 
 T = TypeVar("T")
+
+_CUT = "a message of more than "
 
 MAX_EVENTS = 100_000
 """Maximum number of events that a transcript keeps; a peer that sends more is cut off here."""
@@ -75,6 +78,11 @@ class WireEvent(Struct, frozen=True, kw_only=True):
     status: int = 0
     headers: Mapping[str, str] = NO_HEADERS
     about: str = ""
+
+    @property
+    def is_cut(self) -> bool:
+        """True for a message of which only the beginning was kept."""
+        return self.about.rpartition("\n")[2].startswith(_CUT)
 
 
 class WireFrame(NamedTuple):
@@ -251,6 +259,15 @@ def answer_in(event: WireEvent, id: Any) -> Json | None:
         if "method" not in entry and "id" in entry and is_same_id(entry["id"], id):
             return entry
     return None
+
+
+def cut_at(limit_bytes: int) -> str:
+    """Return what a transcript says of a message that is cut off, on the last line of `about`.
+
+    Args:
+        limit_bytes: The most bytes that are kept of it.
+    """
+    return f"{_CUT}{limit_bytes} bytes"
 
 
 def about_of(fields: Mapping[str, str]) -> str:

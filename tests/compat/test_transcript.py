@@ -5,7 +5,9 @@ from __future__ import annotations
 import asyncio
 
 import mcp_wire
-from mcp_gen.compat.transcript import Transcript
+from mcp_gen.compat.checks.check import checks
+from mcp_gen.compat.checks.judging import judge
+from mcp_gen.compat.transcript import Transcript, cut_at
 
 REVISION = mcp_wire.REVISIONS[3]
 RESUMES = {"last-event-id": "stream-1"}
@@ -64,3 +66,23 @@ async def test_a_wait_that_has_run_out_takes_what_is_on_its_way_in_this_process(
 
 async def test_a_wait_ends_without_an_event() -> None:
     assert await Transcript(REVISION, "memory").first(lambda one: True, 0.001) is None
+
+
+# --- messages that are judged ---
+
+
+def judged(about: str, data: bytes) -> set[str]:
+    """Return the requirements that one message of a server over HTTP breaks."""
+    transcript = Transcript(REVISION, "http")
+    transcript.add("server", "message", data, exchange=1, about=about)
+    rules = [checks()["base:json-rpc"], checks()["base:utf-8"]]
+    return {check.requirement.id for check, found in judge(rules, [transcript]) if found.findings}
+
+
+def test_a_message_that_came_with_the_id_of_an_event_is_judged() -> None:
+    assert judged("event: message\nid: 7", b'{"id": 1, "result": {}}') == {"base:json-rpc"}
+    assert judged("id: 7", b'"\xff"') == {"base:utf-8"}
+
+
+def test_a_message_that_was_cut_off_here_is_not_judged() -> None:
+    assert judged(f"id: 7\n{cut_at(10)}", b'{"jsonrpc": "2.0"') == set()

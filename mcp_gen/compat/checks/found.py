@@ -54,7 +54,7 @@ class Found:
     def __init__(self, told: Iterable[FaultPlace] = ()) -> None:
         self.findings: list[Finding] = []
         self.places: list[FaultPlace] = []
-        """Where the findings are."""
+        """Places of the findings."""
         self.failure = ""
         """Why the check itself has failed, which is a fault of ours; empty if it has not."""
         self.has_seen = False

@@ -89,10 +89,10 @@ class TriedServer:
         self.called: list[CalledTool] = []
         """The calls of the first exercise, in order."""
         self.shared: dict[Any, Any] = {}
-        """What a check has found out and others use, by the function that does it."""
+        """Facts that several checks use, by the function that finds them out."""
         self.transcripts: list[Transcript] = []
         self.items: dict[str, list[Json]] = {}
-        """What it has listed, by the Python name of the method, such as `list_tools`."""
+        """Items that were listed, by the Python name of the method, such as `list_tools`."""
         self._opens = opens
         self._main: ReferenceClient | None = None
         self._second: ReferenceClient | None = None

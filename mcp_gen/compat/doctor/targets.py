@@ -122,6 +122,7 @@ async def open_target(
     if sse_url is not None and config.url is None:
         raise UsageError("--sse-url is for URLs")
     async with AsyncExitStack() as ended:
+        # The stack closes the file, which SIM115 does not see.
         stderr: IO[bytes] = ended.enter_context(tempfile.TemporaryFile())  # noqa: SIM115
         opens, transport = await _opener(config, code, over or "stdio", sse_url, stderr, ended)
         yield OpenTarget(stderr, opens, transport)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
 from mcp_gen.compat.recording import RecordingTransport
-from mcp_gen.compat.transcript import about_of
+from mcp_gen.compat.transcript import about_of, cut_at
 from mcp_gen.compat.wire.sse import SseReader
 from mcp_gen.core.errors import McpGenError
 
@@ -52,7 +52,7 @@ class TappedTransport(RecordingTransport):
 
     def oversized(self, limit_bytes: int, beginning: bytes = b"", end: bytes = b"") -> bool | None:
         """Write down the beginning of a message that is too large."""
-        about = f"a message of more than {limit_bytes} bytes"
+        about = cut_at(limit_bytes)
         self._transcript.add("server", "message", beginning, about=about)
         return super().oversized(limit_bytes, beginning, end)
 
@@ -144,7 +144,7 @@ class _TappedResponse:
         for event in stream.feed(chunk):
             about = about_of(event.fields)
             if event.is_cut:
-                about += f"\na message of more than {MAX_EVENT_BYTES} bytes"
+                about += f"\n{cut_at(MAX_EVENT_BYTES)}"
             self._add("message" if event.is_message else "sse", event.data or b"", about)
 
     def _add(self, kind: Kind, data: bytes, about: str = "") -> None:

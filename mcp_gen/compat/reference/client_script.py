@@ -65,7 +65,7 @@ class ClientScript(ReferenceClient):
         self.tools_timeout_s = self.timeout_s
         """Longest wait for the list of tools, in seconds."""
         self.fault = ""
-        """What went wrong between the steps: the next one fails with it."""
+        """Fault between two steps: the next one fails with it."""
 
     async def run(self) -> None:
         """Run the script.

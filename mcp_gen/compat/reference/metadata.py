@@ -33,7 +33,7 @@ class StatingServer:
         super().__init__()
         self.profile = profile_of(revision)
         self.client_capabilities: Json = {}
-        """What the client declared in the handshake, or in the request that is being answered."""
+        """Declared in the handshake, or in the request that is being answered."""
 
     def info(self) -> Json:
         """Return name and version of the server."""

@@ -98,7 +98,7 @@ async def reference_client(
 ) -> AsyncGenerator[ReferenceClient, None]:
     """Connect the strict client of a revision to a server; close it at the end.
 
-        async with reference_client("2025-06-18", ["python", "server.py"]) as client:
+        async with reference_client(mcp_wire.LATEST, ["python", "server.py"]) as client:
             reply = await client.ask("call_tool", {"name": "add", "arguments": {"a": 1, "b": 2}})
             assert reply.result
 

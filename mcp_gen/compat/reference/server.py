@@ -97,6 +97,7 @@ class ReferenceServer(FeatureHandlers, ServerRounds, TasksOfServer):
                 return
             answers.append(frame)
             if len(answers) == wanted:
+                # The one array that leaves here: an Outlet that said so would bind each of them.
                 outlet(answers)  # type: ignore[arg-type]
 
         for entry in entries:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from mcp_gen.compat.transcript import Transcript
+from mcp_gen.compat.transcript import Transcript, cut_at
 
 if TYPE_CHECKING:
     from mcp_gen.compat.reference.server import ReferenceServer
@@ -58,8 +58,7 @@ class DuplexServing:
 
     def oversized(self, limit_bytes: int, beginning: bytes = b"", end: bytes = b"") -> bool:
         """Write down the beginning of a message that is too large."""
-        about = f"a message of more than {limit_bytes} bytes"
-        self.transcript.add("client", "message", beginning, about=about)
+        self.transcript.add("client", "message", beginning, about=cut_at(limit_bytes))
         return False
 
     def closed(self, error: BaseException | None) -> None:

@@ -19,7 +19,7 @@ __all__ = [
     "totals",
 ]
 
-SYMBOLS: dict[Verdict, str] = {"passed": "✓", "failed": "✗", "not tested": "–"}  # noqa: RUF001
+SYMBOLS: dict[Verdict, str] = {"passed": "✓", "failed": "✗", "not tested": "–"}  # noqa: RUF001 - a dash
 """One character for each verdict."""
 
 

@@ -33,6 +33,7 @@ class ReadyServer(StagedServer):
 
     def send(self, message: Json | list[Any]) -> None:
         """Send anything that belongs to no request."""
+        # A batch goes out like a frame; see `ReferenceServer.receive_batch`.
         self._to_client(message)  # type: ignore[arg-type]
 
     def receive_notification(self, frame: Json) -> None:

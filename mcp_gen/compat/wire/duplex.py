@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
+from mcp_gen.compat.transcript import cut_at
+
 if TYPE_CHECKING:
     from mcp_gen.compat.transcript import Transcript
     from mcp_gen.core.transport.protocols import Duplex
@@ -50,8 +52,7 @@ class DuplexWire:
 
     def oversized(self, limit_bytes: int, beginning: bytes = b"", end: bytes = b"") -> bool:
         """Write down the beginning of a message that is too large to be kept."""
-        about = f"a message of more than {limit_bytes} bytes"
-        self.transcript.add("server", "message", beginning, about=about)
+        self.transcript.add("server", "message", beginning, about=cut_at(limit_bytes))
         return False
 
     def closed(self, error: BaseException | None) -> None:

@@ -12,7 +12,7 @@ from urllib.parse import unquote, urljoin, urlsplit, urlunsplit
 import msgspec
 
 from mcp_gen.compat.json_values import is_array, is_object
-from mcp_gen.compat.transcript import about_of, fields_of
+from mcp_gen.compat.transcript import about_of, cut_at, fields_of
 from mcp_gen.compat.wire.sse import SseReader
 from mcp_gen.core.errors import McpGenError, TransportError
 from mcp_gen.transports.http_client.pool import Pool, origin_of
@@ -242,7 +242,7 @@ class HttpWire:
             for event in reader.feed(chunk):
                 about = about_of(event.fields)
                 if event.is_cut:
-                    about += f"\na message of more than {MAX_BODY_BYTES} bytes"
+                    about += f"\n{cut_at(MAX_BODY_BYTES)}"
                 self.transcript.add(
                     "server",
                     "message" if event.is_message else "sse",
@@ -259,7 +259,7 @@ class HttpWire:
             self._count(chunk)
             body += chunk
             if len(body) > MAX_BODY_BYTES:
-                about = f"a message of more than {MAX_BODY_BYTES} bytes"
+                about = cut_at(MAX_BODY_BYTES)
                 break
         data = bytes(body)
         if not data or not ((response.status == 200 and kind == JSON) or _is_json_rpc(data)):

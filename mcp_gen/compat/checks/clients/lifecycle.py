@@ -36,11 +36,11 @@ class _Handshake:
         self.answer: WireEvent | None = None
         self.result: Json = {}
         self.before: list[tuple[WireEvent, Json]] = []
-        """What the client sent before it, without pings."""
+        """Messages of the client before it, without pings."""
         self.between: list[tuple[WireEvent, Json]] = []
         """Requests of the client before its answer, without pings."""
         self.after: list[tuple[WireEvent, Json]] = []
-        """What the client sent after its answer, without pings and answers."""
+        """Messages of the client after its answer, without pings and answers."""
         assert profile.handshake is not None
         ping = profile.ping.name if profile.ping else None
         for event, frame in conversation(transcript):

@@ -8,6 +8,7 @@ import msgspec
 
 from mcp_gen.compat.checks.check import probe, rule
 from mcp_gen.compat.json_values import Json, is_array, is_object, is_same_id
+from mcp_gen.compat.views.lines import is_utf_8
 from mcp_gen.compat.views.reading import answers, placed
 from mcp_wire import profile as profile_of
 
@@ -23,19 +24,10 @@ NOTHING = "no message came"
 NO_REQUEST = "the server sent no request"
 
 
-def is_utf_8(data: bytes) -> bool:
-    """Return True if bytes are a text in UTF-8."""
-    try:
-        data.decode()
-    except UnicodeDecodeError:
-        return False
-    return True
-
-
 def whole_messages(transcript: Transcript) -> Iterator[WireEvent]:
     """Yield the messages of the server that are there as they came, and are texts."""
     for event in transcript.messages("server"):
-        if not event.about and is_utf_8(event.data):
+        if not event.is_cut and is_utf_8(event.data):
             yield event
 
 
@@ -75,7 +67,7 @@ def judge_form(frame: Any, event: WireEvent, where: str, found: Found) -> None:
 @rule("base:utf-8", unseen=NOTHING)
 def messages_are_utf_8(transcript: Transcript, found: Found) -> None:
     for event in transcript.messages("server"):
-        if event.about:
+        if event.is_cut:
             continue
         found.saw()
         if not is_utf_8(event.data):

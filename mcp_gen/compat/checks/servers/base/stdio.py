@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from mcp_gen.compat.checks.check import rule
-from mcp_gen.compat.checks.servers.base.messages import is_utf_8
 from mcp_gen.compat.checks.trial import shown
 from mcp_gen.compat.json_values import is_array, is_object
+from mcp_gen.compat.views.lines import is_utf_8
 from mcp_gen.compat.wire.process import STDIN_CLOSED, TERMINATED
 
 if TYPE_CHECKING:
@@ -25,7 +25,7 @@ def noise(transcript: Transcript) -> Iterator[list[WireEvent]]:
     lines: list[WireEvent] = []
     for event in transcript.messages("server"):
         is_message = is_object(event.message) or is_array(event.message)
-        if is_message or event.about or not is_utf_8(event.data):
+        if is_message or event.is_cut or not is_utf_8(event.data):
             if lines:
                 yield lines
             lines = []
