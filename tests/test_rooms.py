@@ -85,7 +85,7 @@ FLOORS: Mapping[str, tuple[tuple[str, ...], ...]] = {
         ("own_calls", "session_state"),
         ("tools", "resources", "request_services"),
         ("transforms", "tasks", "apps", "prompts"),
-        ("api", "dispatch"),
+        ("api", "dispatch", "relaying"),
         ("mounting",),
         ("serving", "middleware"),
         ("server",),

@@ -120,6 +120,8 @@ class ClientCallbacks:
         self.experimental = experimental
         self.forwarding: Mapping[str, Any] = {}
         """Handlers that forward a request to the caller, by the attribute they are set on."""
+        self.declared: latest.ClientCapabilities | None = None
+        """Capabilities of the one client that this one stands for; None: it is its own."""
         self.named: Mapping[str, dict[str, Any]] = {}
         """Extensions that are declared by name only."""
         self.extensions = Extensions()
@@ -179,6 +181,8 @@ class ClientCallbacks:
 
     def capabilities(self, profile: Profile) -> Any:
         """Return the ClientCapabilities of a revision, without what the revision lacks."""
+        if self.declared is not None:
+            return restate(self.declared, profile.revision).value
         extensions, experimental = self.extensions.capabilities(CLIENT, profile)
         capabilities = latest.ClientCapabilities(
             experimental={**(self.experimental or {}), **experimental} or None,

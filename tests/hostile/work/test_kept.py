@@ -15,9 +15,9 @@ from mcp_gen.client.subscriptions.watch import MAX_WAITING_BYTES
 from mcp_gen.core.peer_values import MAX_ID_LENGTH
 from mcp_gen.core.stores.sessions import MemorySessionStore, StoredSession
 from mcp_gen.server.listing.cursors import MAX_CURSOR
-from mcp_gen.server.mounting import suspended_calls
-from mcp_gen.server.mounting.caller_relay import MAX_QUEUED, CallerRelay
 from mcp_gen.server.mounting.mount import MAX_WARNED
+from mcp_gen.server.relaying import suspended_calls
+from mcp_gen.server.relaying.caller_relay import MAX_QUEUED, CallerRelay
 from mcp_gen.session.duplex.held_messages import MAX_HELD
 from mcp_gen.session.duplex.server import MAX_HELD as SERVER_MAX_HELD
 from mcp_gen.session.http_server.streams import MAX_LISTENING
