@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from mcp_gen.server.relaying.suspended_calls import SuspendedCalls
     from mcp_wire.profile import Profile
 
-__all__ = ["Forwarder"]
+__all__ = ["Forwarder", "at_revision"]
 
 _MAY_SEND_INPUT_REQUESTS = frozenset[str]({"call_tool", "get_prompt", "read_resource"})
 """Requests during which servers may send input requests."""
@@ -53,10 +53,17 @@ class Forwarder:
         suspended: Calls that stay open between the rounds of a multi round-trip request.
     """
 
+    passes_tasks = False
+    """True if clients get the tasks of the remote server, and may request one."""
+
     def __init__(self, relay: Relay, title: str, suspended: SuspendedCalls) -> None:
         self.relay = relay
         self.title = title
         self.suspended = suspended
+
+    def caller(self, ctx: Context) -> CallerRelay:
+        """Return the caller of a request, who answers the input requests of the remote server."""
+        return CallerRelay(ctx)
 
     async def call(self, ctx: Context, what: MethodName, params: Any) -> Any:
         """Forward a request and return its result.
@@ -82,7 +89,7 @@ class Forwarder:
 
     async def _forward(self, ctx: Context, what: MethodName, params: Any) -> Any:
         """Forward the request; an InputRequiredResult is a result like any other."""
-        return self._result(ctx, what, await self._request(CallerRelay(ctx), what, params))
+        return self.result(ctx, what, await self._request(self.caller(ctx), what, params))
 
     async def _forward_with_server_requests(
         self, ctx: Context, what: MethodName, params: Any
@@ -99,13 +106,13 @@ class Forwarder:
 
         async def run(ctx: Context, params: Any) -> Any:
             raw = await self._request(
-                CallerRelay(ctx),
+                self.caller(ctx),
                 what,
                 params,
                 input_responses=_responses_at(ctx.input_responses, self.relay.profile),
                 request_state=ctx.request_state,
             )
-            return self._decoded(what, raw)
+            return self.decoded(what, raw)
 
         return await run_with_rounds(ctx, params, run)
 
@@ -113,23 +120,16 @@ class Forwarder:
         """Forward the request and keep it open while its input requests are in results."""
 
         async def run(ctx: Context, params: Any) -> Any:
-            if ctx.request_state is None:
-                caller = CallerRelay(ctx)
-                call = SuspendedCall(caller, self._request(caller, what, params))
-            else:
-                call = self.suspended.take(ctx.request_state)
-            call.resume(ctx)
-            try:
-                raw = await call.outcome()
-            except asyncio.CancelledError:
-                call.cancel()
-                raise
-            if raw is not None:
-                return self._result(ctx, what, raw)
             ttl_s = runtime_of(ctx).request_states.ttl_s
-            return latest.InputRequiredResult(
-                input_requests=call.input_requests(), request_state=self.suspended.put(call, ttl_s)
-            )
+            if ctx.request_state is None:
+                caller = self.caller(ctx)
+                call = SuspendedCall(caller, self._request(caller, what, params))
+                outcome = await self.suspended.begin(call, ttl_s)
+            else:
+                outcome = await self.suspended.resume(ctx.request_state, ctx, ttl_s)
+            if isinstance(outcome, latest.InputRequiredResult):
+                return outcome
+            return self.result(ctx, what, outcome)
 
         return await run_with_rounds(ctx, params, run)
 
@@ -147,11 +147,11 @@ class Forwarder:
             k: value for k, value in outer_meta.items() if k not in hop_keys
         }
         inner_params = replace(params, meta=inner_meta)
-        if getattr(inner_params, "task", None) is not None:
+        if not self.passes_tasks and getattr(inner_params, "task", None) is not None:
             # Clients would request the task here, where it is unknown.
             inner_params = replace(inner_params, task=None)
         if remote_profile is not ctx.profile:
-            inner_params = _at_revision(inner_params, remote_profile.revision)
+            inner_params = self.params_at(inner_params, remote_profile.revision)
         try:
             raw = await self.relay.request(
                 method,
@@ -162,7 +162,7 @@ class Forwarder:
             )
         except McpError as error:
             await caller.flush()
-            raise self._translate_error(ctx, what, error) from error
+            raise self.translate_error(ctx, what, error) from error
         except McpGenError as error:
             raise self.unavailable(error) from error
         except asyncio.CancelledError:
@@ -170,21 +170,26 @@ class Forwarder:
             raise
         await caller.flush()
         if memoryview(raw)[0] != ord("{"):
-            raise self._invalid_result(what, "expected an object")
+            raise self.invalid_result(what, "expected an object")
         return raw
 
-    def _result(self, ctx: Context, what: MethodName, raw: Raw) -> Any:
+    def params_at(self, params: Any, revision: str) -> Any:
+        """Return params at the revision of the remote server."""
+        return at_revision(params, revision)
+
+    def result(self, ctx: Context, what: MethodName, raw: Raw) -> Any:
+        """Return the result for the caller: as it is, or decoded."""
         if self.relay.profile is ctx.profile:
             return RelayedResult(raw)
-        return self._decoded(what, raw)
+        return self.decoded(what, raw)
 
-    def _decoded(self, what: MethodName, raw: Raw) -> Any:
+    def decoded(self, what: MethodName, raw: Raw) -> Any:
         """Decode a result as the newest type, without the remote server info in `_meta`."""
         method: Any = row(what, mcp_wire.LATEST)
         try:
             result = method.decode_result(raw)
         except ValueError as error:
-            raise self._invalid_result(what, str(error)) from None
+            raise self.invalid_result(what, str(error)) from None
         key = self.relay.profile.server_info_key
         if key and result.meta and key in result.meta:
             meta = {name: value for name, value in result.meta.items() if name != key}
@@ -193,7 +198,8 @@ class Forwarder:
 
     # --- errors ---
 
-    def _invalid_result(self, what: MethodName, reason: str) -> McpError:
+    def invalid_result(self, what: MethodName, reason: str) -> McpError:
+        """Return the error to answer with for a result that the protocol does not allow."""
         return InternalMcpError(
             ProtocolError.code, f"{self.title}: a wrong result of {what}: {reason}"
         )
@@ -210,7 +216,7 @@ class Forwarder:
             ProtocolError.code, f"{self.title}: its server cannot be reached: {error}"
         )
 
-    def _translate_error(self, ctx: Context, what: MethodName, error: McpError) -> McpError:
+    def translate_error(self, ctx: Context, what: MethodName, error: McpError) -> McpError:
         """Return the remote error, with the code that the caller's revision has for it."""
         remote_profile = self.relay.profile
         url_code = remote_profile.errors.url_elicitation_required
@@ -226,7 +232,7 @@ class Forwarder:
         return error
 
 
-def _at_revision(params: Any, revision: str) -> Any:
+def at_revision(params: Any, revision: str) -> Any:
     """Return params at a revision; raw call params are copied, others projected."""
     kind = raw_call(revision)
     if type(params).__name__ == kind.__name__:

@@ -186,10 +186,7 @@ async def test_messages_of_a_remote_server_for_a_slow_client_are_bounded() -> No
     assert sent == [str(number) for number in range(MAX_QUEUED)]
 
 
-async def test_a_client_with_many_suspended_calls_does_not_end_those_of_others(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    monkeypatch.setattr(suspended_calls, "MAX_HELD", 5)
+async def test_a_client_with_many_suspended_calls_does_not_end_those_of_others() -> None:
     ended: list[str] = []
 
     class Caller:
@@ -206,7 +203,7 @@ async def test_a_client_with_many_suspended_calls_does_not_end_those_of_others(
                 ended.append(name)
             return msgspec.Raw(b"{}")
 
-    calls = suspended_calls.SuspendedCalls()
+    calls = suspended_calls.SuspendedCalls(max_open=5)
     names = ["other", *map(str, range(10))]
     for name in names:
         caller = Caller("other" if name == "other" else "greedy")
