@@ -123,7 +123,7 @@ FLOORS: Mapping[str, tuple[tuple[str, ...], ...]] = {
             "zoo.servers.tasks",
         ),
         ("scenarios.asking",),
-        ("doctor",),
+        ("doctor", "bridge"),
         ("plugin",),
         ("demo",),
     ),

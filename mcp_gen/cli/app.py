@@ -7,6 +7,7 @@ from typing import Annotated
 
 import typer
 
+from mcp_gen.cli.commands.bridge import bridge
 from mcp_gen.cli.commands.call import call
 from mcp_gen.cli.commands.demo import DEMO_EPILOG, demo
 from mcp_gen.cli.commands.diff import diff
@@ -53,6 +54,7 @@ def common(
 
 app.command(cls=AdvisingCommand, epilog=DEMO_EPILOG)(demo)
 app.command(cls=AdvisingCommand)(doctor)
+app.command(cls=AdvisingCommand)(bridge)
 app.command(cls=AdvisingCommand)(diff)
 app.command(cls=AdvisingCommand)(types)
 app.command(cls=AdvisingCommand)(methods)

@@ -79,6 +79,11 @@ class ClientSessionRelay:
         return getattr(self._session.server_info, "name", None) or "a server without a name"
 
     @property
+    def info(self) -> Any:
+        """Name and version of the server, of the newest type; None if it did not send them."""
+        return self._session.server_info
+
+    @property
     def capabilities(self) -> Any:
         """ServerCapabilities that the server declared, of the negotiated revision."""
         return self._session.opening.capabilities
@@ -87,6 +92,11 @@ class ClientSessionRelay:
     def is_lost(self) -> bool:
         """True if the connection was lost and not reopened."""
         return self._session.is_lost
+
+    @property
+    def has_calls(self) -> bool:
+        """True if a call of a caller is open."""
+        return bool(self._open_calls)
 
     @property
     def relays_input_requests(self) -> bool:

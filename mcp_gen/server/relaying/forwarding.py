@@ -40,7 +40,7 @@ __all__ = ["Forwarder", "at_revision"]
 
 _MAY_SEND_INPUT_REQUESTS = frozenset[str]({"call_tool", "get_prompt", "read_resource"})
 """Requests during which servers may send input requests."""
-_NOT_REPEATABLE = frozenset[str]({"call_tool"})
+_NOT_REPEATABLE = frozenset[str]({"call_tool", "cancel_task"})
 """Requests that are not retried after a disconnect, because they may have had an effect."""
 
 

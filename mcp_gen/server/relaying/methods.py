@@ -15,13 +15,18 @@ __all__ = ["MethodName", "raw_call", "row"]
 
 MethodName: TypeAlias = Literal[
     "call_tool",
+    "cancel_task",
     "complete",
     "get_prompt",
+    "get_task",
+    "get_task_payload",
     "list_prompts",
     "list_resource_templates",
     "list_resources",
+    "list_tasks",
     "list_tools",
     "read_resource",
+    "set_level",
     "subscribe",
     "unsubscribe",
 ]
@@ -29,13 +34,18 @@ MethodName: TypeAlias = Literal[
 
 _CONSTANTS: dict[MethodName, str] = {
     "call_tool": "TOOLS_CALL",
+    "cancel_task": "TASKS_CANCEL",
     "complete": "COMPLETION_COMPLETE",
     "get_prompt": "PROMPTS_GET",
+    "get_task": "TASKS_GET",
+    "get_task_payload": "TASKS_RESULT",
     "list_prompts": "PROMPTS_LIST",
     "list_resource_templates": "RESOURCES_TEMPLATES_LIST",
     "list_resources": "RESOURCES_LIST",
+    "list_tasks": "TASKS_LIST",
     "list_tools": "TOOLS_LIST",
     "read_resource": "RESOURCES_READ",
+    "set_level": "LOGGING_SET_LEVEL",
     "subscribe": "RESOURCES_SUBSCRIBE",
     "unsubscribe": "RESOURCES_UNSUBSCRIBE",
 }

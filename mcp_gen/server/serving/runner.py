@@ -67,6 +67,8 @@ class ServerRunner:
         """Open connections, each with an event that is set when it has ended."""
         self._apps: list[AsgiApp] = []
         """ASGI apps that serve this server."""
+        self.wrap_transport: Callable[[Duplex], Duplex] | None = None
+        """Wraps the transport of each connection; None leaves them as they are."""
 
     # --- transports ---
 
@@ -95,6 +97,8 @@ class ServerRunner:
             # A client that cannot be served must not wait for a response.
             await transport.aclose()
             raise
+        if self.wrap_transport is not None:
+            transport = self.wrap_transport(transport)
         connection = ServerConnection(self.kernel, transport)
         ended = self._connections[connection] = asyncio.Event()
         try:

@@ -1,0 +1,143 @@
+"""Forwards the requests of a bridge's clients to one upstream session."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from msgspec import Raw
+from msgspec.structs import replace
+
+import mcp_wire
+from mcp_gen.compat.bridge.callers import BridgeCaller
+from mcp_gen.core.errors import InvalidRequest, McpError
+from mcp_gen.core.projection.project import project_error, restate
+from mcp_gen.server.relaying.forwarding import Forwarder
+from mcp_gen.server.relaying.methods import raw_call, row
+from mcp_gen.session.kernel.results import EncodedResult
+from mcp_wire import encode, latest
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from mcp_gen.compat.bridge.restating import LossLog
+    from mcp_gen.core.relay import Relay
+    from mcp_gen.server.context.context import Context
+    from mcp_gen.server.relaying.methods import MethodName
+    from mcp_gen.server.relaying.suspended_calls import SuspendedCalls
+
+__all__ = ["BridgeForwarder"]
+
+
+class BridgeForwarder(Forwarder):
+    """Forwards requests unchanged, as far as both revisions can say the same.
+
+    Args:
+        relay: The relay of the upstream session.
+        suspended: Calls that stay open between the rounds of a multi round-trip request.
+        losses: Logs what a revision cannot say.
+        on_roots: Called with the roots that a client gives.
+    """
+
+    passes_tasks = True
+
+    def __init__(
+        self,
+        relay: Relay,
+        suspended: SuspendedCalls,
+        losses: LossLog,
+        on_roots: Callable[[list[latest.Root]], None],
+    ) -> None:
+        super().__init__(relay, "bridge", suspended)
+        self._losses = losses
+        self._on_roots = on_roots
+        self._identities: dict[str, dict[str, Any]] = {}
+        """Members of `_meta` that name the server, by the revision of the client."""
+
+    def caller(self, ctx: Context) -> BridgeCaller:
+        """Return the caller of a request, who answers the questions of the server."""
+        return BridgeCaller(ctx, self._on_roots)
+
+    def params_at(self, params: Any, revision: str) -> Any:
+        """Return params at the revision of the server; `_meta` lists what it cannot say."""
+        kind = raw_call(revision)
+        if type(params).__name__ == kind.__name__:
+            return kind(name=params.name, arguments=params.arguments, meta=params.meta)
+        return self._losses.restate(params, revision, type(params).__name__)
+
+    def result(self, ctx: Context, what: MethodName, raw: Raw) -> Any:
+        """Return the result for the client; `_meta` lists what its revision cannot say."""
+        if self.relay.profile is ctx.profile:
+            return EncodedResult(raw)
+        revision = ctx.revision
+        result = self.decoded(what, raw)
+        if type(result) is latest.InputRequiredResult:
+            return result
+        return self.with_identity(self._losses.restate(result, revision, what), revision)
+
+    def with_identity(self, result: Any, revision: str) -> Any:
+        """Return a result with name and version of the server, where its revision has them."""
+        identity = self._identity(revision)
+        if not identity:
+            return result
+        return replace(result, meta={**identity, **(result.meta or {})})
+
+    def decoded(self, what: MethodName, raw: Raw) -> Any:
+        """Return the result at the server's revision, without its identity in `_meta`."""
+        profile = self.relay.profile
+        method: Any = row(what, profile.revision)
+        try:
+            result = method.decode_result(raw)
+        except ValueError as error:
+            raise self.invalid_result(what, str(error)) from None
+        key = profile.server_info_key
+        if key and result.meta and key in result.meta:
+            meta = {name: value for name, value in result.meta.items() if name != key}
+            result = replace(result, meta=meta or None)
+        return result
+
+    def _identity(self, revision: str) -> dict[str, Any]:
+        """Return the members of `_meta` with which results of a revision name the server."""
+        found = self._identities.get(revision)
+        if found is None:
+            key = mcp_wire.profile(revision).server_info_key
+            info = self.relay.info
+            found = (
+                {}
+                if key is None or info is None
+                else {key: Raw(encode(restate(info, revision).value))}
+            )
+            self._identities[revision] = found
+        return found
+
+    def translate_error(self, ctx: Context, what: MethodName, error: McpError) -> McpError:
+        """Return the server's error, with the code that the client's revision has for it."""
+        theirs, ours = self.relay.profile, ctx.profile
+        if theirs is ours:
+            return error
+        missing = theirs.errors.missing_required_client_capability
+        if error.code == missing and ours.errors.missing_required_client_capability is None:
+            return McpError(InvalidRequest.code, error.message, error.data)
+        found = super().translate_error(ctx, what, error)
+        if found is not error:
+            return found
+        return project_error(error, of=theirs.revision, to=ours.revision)
+
+    def declared_at(self, revision: str) -> Any:
+        """Return the capabilities that the server declares, at a revision."""
+        declared = self.relay.capabilities
+        profile = mcp_wire.profile(revision)
+        if self.relay.profile is profile:
+            return declared
+        restated, losses = restate(declared, revision)
+        self._losses.log(losses, "capabilities")
+        complete = row("complete", self.relay.profile.revision)
+        ours = row("complete", revision)
+        if (
+            complete is not None
+            and not complete.capability
+            and ours is not None
+            and ours.capability
+        ):
+            # Its revision has no such capability, so it may complete: clients have to be told.
+            restated = replace(restated, completions={})
+        return restated
