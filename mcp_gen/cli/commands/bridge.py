@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from enum import Enum
+from enum import StrEnum
 from typing import Annotated
 
 import typer
@@ -15,7 +15,7 @@ from mcp_gen.core.errors import McpGenError
 __all__ = ["bridge"]
 
 
-class Serve(str, Enum):
+class Serve(StrEnum):
     """How clients reach the bridge."""
 
     STDIO = "stdio"

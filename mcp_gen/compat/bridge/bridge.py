@@ -9,12 +9,15 @@ from typing import TYPE_CHECKING, Any
 import mcp_wire
 from mcp_gen.compat.bridge.handlers import BridgeHandlers
 from mcp_gen.compat.bridge.limits import BridgeLimits
+from mcp_gen.compat.bridge.splice import Splice
 from mcp_gen.compat.bridge.upstreams import Upstreams
+from mcp_gen.core.transport.protocols import PostedMessage
 from mcp_gen.server.server import Server
 from mcp_gen.server.serving.api import ServingApi
 
 if TYPE_CHECKING:
     from mcp_gen.client.connecting.targets import Target
+    from mcp_gen.core.transport.protocols import Duplex
     from mcp_gen.session.peer.session import Session
     from mcp_gen.transports.environment import Environment
     from mcp_gen.transports.http_client.endpoint import HeadersFrom
@@ -91,11 +94,17 @@ class Bridge(ServingApi):
         kernel.handlers = BridgeHandlers(kernel, self._upstreams)
         kernel.declared_capabilities = lambda: _FEATURES
         kernel.changed()
+        server.runtime.runner.wrap_transport = self._wrap
         kernel.on_connection_end.append(self._on_connection_end)
 
         @server.hooks.session_closed
         def closed(session: Session) -> None:
             self._upstreams.end_of(session)
+
+    def _wrap(self, transport: Duplex) -> Duplex:
+        if isinstance(transport, PostedMessage):
+            return transport  # HTTP: each message has headers of its own
+        return Splice(transport, self.runtime.kernel, self._upstreams)
 
     def _on_connection_end(self, channel: Any) -> None:
         self._upstreams.end_of(channel)

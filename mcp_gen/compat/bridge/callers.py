@@ -19,15 +19,14 @@ if TYPE_CHECKING:
     from mcp_gen.server.server import Server
     from mcp_gen.session.peer.session import Session
 
-__all__ = ["BridgeCaller", "SessionCaller", "StatelessCaller", "capabilities_of", "plain"]
+__all__ = ["BridgeCaller", "SessionCaller", "StatelessCaller", "passed_on", "plain"]
 
 
-def capabilities_of(origin: RequestOrigin) -> latest.ClientCapabilities:
+def passed_on(declared: latest.ClientCapabilities) -> latest.ClientCapabilities:
     """Return the capabilities that are declared to the server for a client: its own.
 
     Tasks on the client's side are left out: the bridge has no store for them.
     """
-    declared = origin.capabilities_read()
     if "tasks" not in declared.extra:
         return declared
     return declared.with_extra({k: one for k, one in declared.extra.items() if k != "tasks"})
@@ -57,7 +56,7 @@ class BridgeCaller(CallerRelay):
         if origin.capabilities.__class__ is dict and self.ctx.revision == revision:
             declared: dict[str, Any] = origin.capabilities
             return declared
-        return plain(capabilities_of(origin), revision)
+        return plain(passed_on(origin.capabilities_read()), revision)
 
     async def request(self, role: Any, params: Any, elicitation_id: str | None = None) -> Any:
         """Send an input request of the server to the client, and return its result."""

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from mcp_gen.client.client import Client
 from mcp_gen.client.connecting.targets import resolve_target
-from mcp_gen.compat.bridge.callers import capabilities_of
+from mcp_gen.compat.bridge.callers import passed_on
 from mcp_gen.compat.bridge.restating import LossLog
 from mcp_gen.compat.bridge.upstream import Upstream
 from mcp_gen.core.errors import McpError, McpGenError, ProtocolError
@@ -48,7 +48,14 @@ class Identity:
     @classmethod
     def of(cls, origin: RequestOrigin) -> Identity:
         """Return the identity of the sender of a request."""
-        return cls(capabilities_of(origin), origin.info_read())
+        return cls.of_client(origin.capabilities_read(), origin.info_read())
+
+    @classmethod
+    def of_client(
+        cls, declared: latest.ClientCapabilities, info: latest.Implementation | None
+    ) -> Identity:
+        """Return the identity of a client with these capabilities."""
+        return cls(passed_on(declared), info)
 
 
 class Upstreams:
@@ -77,7 +84,8 @@ class Upstreams:
         self._target = target
         self._options = options
         self._server = server
-        self._limits = limits
+        self.limits = limits
+        """Limits of the bridge."""
         self._max_message_bytes = max_message_bytes
         self._suspended = SuspendedCalls(settle_s=limits.settle_s, max_open=limits.max_open_calls)
         self._losses = LossLog()
@@ -129,13 +137,15 @@ class Upstreams:
         self._sweep_later()
         return upstream
 
+    def may_speak(self, revision: str) -> bool:
+        """Return False if the server is known not to speak this revision."""
+        return self._spoken.get(revision, revision) == revision
+
     def adopt(self, key: Hashable, upstream: Upstream) -> None:
         """Add a session that is open already."""
         opened = asyncio.get_running_loop().create_future()
         opened.set_result(upstream)
         self._open[key] = opened
-        if isinstance(key, Session):
-            upstream.belong_to(key)
 
     # --- opening ---
 
@@ -174,15 +184,15 @@ class Upstreams:
             _NAME,
             info.version if info else "0.0.0",
             title=info.title if info else None,
-            timeout_s=self._limits.timeout_s,
-            max_timeout_s=self._limits.max_call_s,
+            timeout_s=self.limits.timeout_s,
+            max_timeout_s=self.limits.max_call_s,
             forward_requests=identity.capabilities,
         )
         try:
             session = await client.connect(
                 target,
                 first_revision=self._spoken.get(revision, revision),
-                timeout_s=self._limits.timeout_s,
+                timeout_s=self.limits.timeout_s,
             )
         except BaseException as error:
             await client.aclose()
@@ -215,13 +225,13 @@ class Upstreams:
         Raises:
             McpError: None is idle.
         """
-        if len(self._open) < self._limits.max_upstreams:
+        if len(self._open) < self.limits.max_upstreams:
             return
         idle = [(one.result().used_at, key) for key, one in self._open.items() if _is_idle(one)]
         if not idle:
             raise McpError(
                 ProtocolError.code,
-                f"the bridge has {self._limits.max_upstreams} sessions with its server open, and "
+                f"the bridge has {self.limits.max_upstreams} sessions with its server open, and "
                 "all are in use: try again later",
             )
         self._end(min(idle, key=lambda one: one[0])[1])
@@ -247,13 +257,13 @@ class Upstreams:
     def _sweep_later(self) -> None:
         if self._sweeping is None:
             loop = asyncio.get_running_loop()
-            self._sweeping = loop.call_later(self._limits.idle_s, self._sweep)
+            self._sweeping = loop.call_later(self.limits.idle_s, self._sweep)
 
     def _sweep(self) -> None:
         self._sweeping = None
         now = asyncio.get_running_loop().time()
         for key, one in list(self._open.items()):
-            if _is_idle(one) and now - one.result().used_at >= self._limits.idle_s:
+            if _is_idle(one) and now - one.result().used_at >= self.limits.idle_s:
                 self._end(key)
         if self._open:
             self._sweep_later()
