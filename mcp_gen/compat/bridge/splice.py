@@ -10,7 +10,7 @@ import msgspec
 from msgspec import UNSET, Raw, Struct
 
 import mcp_wire
-from mcp_gen.compat.bridge.upstream_tap import UpstreamTap, let_wait
+from mcp_gen.compat.bridge.upstream_tap import UpstreamTap, copier
 from mcp_gen.compat.bridge.upstreams import Identity
 from mcp_gen.core import envelope
 from mcp_gen.core.errors import McpGenError
@@ -206,17 +206,7 @@ class Splice:
 
     def _splice(self, tap: UpstreamTap, answers: list[bytes]) -> None:
         up, down = tap.inner, self._transport
-
-        def to_client(message: bytes) -> None:
-            down.send(message)
-            if isinstance(down, Paced) and down.full:
-                let_wait(up, down)
-
-        def to_server(message: bytes) -> None:
-            up.send(message)
-            if isinstance(up, Paced) and up.full:
-                let_wait(down, up)
-
+        to_client, to_server = copier(up, down), copier(down, up)
         for answer in answers:
             to_client(answer)
         held, self._held = self._held or [], None

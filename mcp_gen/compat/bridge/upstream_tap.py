@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from mcp_gen.core.envelope import RequestId
     from mcp_gen.core.transport.protocols import Duplex, Receiver
 
-__all__ = ["UpstreamTap", "let_wait"]
+__all__ = ["UpstreamTap", "copier"]
 
 
 class _Request(Struct):
@@ -190,8 +190,21 @@ class UpstreamTap:
         await self._transport.aclose()
 
 
-def let_wait(reading: Duplex, writing: Duplex) -> None:
-    """Stop reading from one side while the other side reads too slowly."""
-    if isinstance(reading, Pausable) and isinstance(writing, Paced):
-        reading.pause_reading()
-        writing.call_when_writable(reading.resume_reading)
+def copier(source: Duplex, target: Duplex) -> Callable[[bytes], None]:
+    """Return a function that sends messages of one transport over the other.
+
+    While the reader of the target is slow, nothing is read from the source.
+    """
+    send = target.send
+    # Asked once: protocols are slow to check.
+    if not (isinstance(source, Pausable) and isinstance(target, Paced)):
+        return send
+    pausable, paced = source, target
+
+    def copy(message: bytes) -> None:
+        send(message)
+        if paced.full:
+            pausable.pause_reading()
+            paced.call_when_writable(pausable.resume_reading)
+
+    return copy

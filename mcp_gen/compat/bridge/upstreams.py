@@ -19,7 +19,7 @@ from mcp_gen.session.peer.session import Session
 from mcp_wire import encode, latest
 
 if TYPE_CHECKING:
-    from collections.abc import Coroutine, Hashable, Mapping
+    from collections.abc import Awaitable, Coroutine, Hashable, Mapping
 
     from mcp_gen.client.connecting.targets import ConnectTarget, Target
     from mcp_gen.compat.bridge.limits import BridgeLimits
@@ -101,17 +101,20 @@ class Upstreams:
 
     # --- which one ---
 
-    async def of(self, ctx: Context) -> Upstream:
-        """Return the upstream session for a request; open it if there is none.
+    def of(self, ctx: Context) -> Awaitable[Upstream]:
+        """Return the upstream session for a request, once it is open.
 
         Raises:
             McpError: The server cannot be reached, or too many sessions with it are open.
         """
-        found = self._open.get(ctx.session) if ctx.session is not None else None
+        key: Hashable = ctx.session or _key(origin_of(ctx))
+        found = self._open.get(key)
         if found is not None and found.done():
-            return found.result()
-        origin = origin_of(ctx)
-        return await self._shared(_key(origin), Identity.of(origin), ctx.revision, ctx.session)
+            return found
+        return self._opened(key, origin_of(ctx), ctx)
+
+    async def _opened(self, key: Hashable, origin: RequestOrigin, ctx: Context) -> Upstream:
+        return await self._shared(key, Identity.of(origin), ctx.revision, ctx.session)
 
     async def opened_for(self, origin: RequestOrigin, revision: str) -> Upstream:
         """Return the upstream session of a client whose handshake is being answered."""
