@@ -157,11 +157,11 @@ class UpstreamTap:
         asyncio.get_running_loop().call_soon(self._replay, asked.id, answer)
 
     def _replay(self, id: RequestId | None, answer: _Response) -> None:
-        members = {"jsonrpc": "2.0", "id": id, "result": answer.result, "error": answer.error}
         receiver = self._receiver
         if receiver is None:
             return
-        receiver.receive(msgspec.json.encode({k: one for k, one in members.items() if one != b""}))
+        outcome = ("error", answer.error) if answer.error else ("result", answer.result)
+        receiver.receive(msgspec.json.encode(dict([("jsonrpc", "2.0"), ("id", id), outcome])))
         early, self._early = self._early, []
         for message in early:
             receiver.receive(message)
