@@ -45,9 +45,16 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--suite", type=Path, required=True, help="where npm installed it")
     parser.add_argument("--leg", choices=LEGS, help="which is run; without it both")
+    parser.add_argument(
+        "--bridge",
+        metavar="REVISION",
+        help="run the server leg through a bridge to a server of this revision alone",
+    )
     parser.add_argument("scenarios", nargs="*", metavar="SCENARIO")
     told = parser.parse_args()
     suite = Suite(told.suite)
+    if told.bridge:
+        raise NotImplementedError
     legs: list[LegName] = [leg for leg in LEGS if told.leg in (None, leg)]
     cells = [cell for leg in legs for version in SUITES for cell in OF[leg].cells(suite, version)]
     if unknown := set(told.scenarios) - {cell.scenario for cell in cells}:

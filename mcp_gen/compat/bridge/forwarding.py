@@ -117,6 +117,9 @@ class BridgeForwarder(Forwarder):
         missing = theirs.errors.missing_required_client_capability
         if error.code == missing and ours.errors.missing_required_client_capability is None:
             return McpError(InvalidRequest.code, error.message, error.data)
+        ours_missing = ours.errors.missing_required_client_capability
+        if missing is None and ours_missing is not None and _names_capabilities(error):
+            return McpError(ours_missing, error.message, error.data)
         found = super().translate_error(ctx, what, error)
         if found is not error:
             return found
@@ -141,3 +144,9 @@ class BridgeForwarder(Forwarder):
             # Its revision has no such capability, so it may complete: clients have to be told.
             restated = replace(restated, completions={})
         return restated
+
+
+def _names_capabilities(error: McpError) -> bool:
+    """Return True if an error says which capabilities its client should have declared."""
+    data: Any = error.data
+    return isinstance(data, dict) and "requiredCapabilities" in data
