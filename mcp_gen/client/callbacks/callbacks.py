@@ -144,6 +144,15 @@ class ClientCallbacks:
         elif roots is not None:
             self.roots = {root.uri: root for root in map(as_root, roots)}
 
+    def pass_on_extensions(self, named: Mapping[str, Any]) -> None:
+        """Know the messages of the extensions that are declared for another client."""
+        # Imported here because most clients have no extensions.
+        from mcp_wire.extensions.tasks import EXTENSION
+
+        if EXTENSION.identifier in named:
+            self.extensions.add(EXTENSION)
+            self.has_tasks = True
+
     def _add_tasks_extension(self) -> bool:
         """Add the tasks extension if `tasks` is set; return True if the client declares it."""
         if not self.tasks and not self.extensions:

@@ -101,7 +101,7 @@ class ClientSessionRelay:
     @property
     def relays_input_requests(self) -> bool:
         """True if server requests are forwarded to the caller."""
-        return bool(self._forwarded)
+        return self._passes_capabilities or bool(self._forwarded)
 
     async def ready(self) -> None:
         """Reconnect if the connection was lost."""
@@ -374,6 +374,7 @@ def ask_as(callbacks: ClientCallbacks, declared: latest.ClientCapabilities) -> N
     All capabilities are declared to the server as they are, where its revision has them.
     """
     callbacks.declared = declared
+    callbacks.pass_on_extensions(declared.extensions or {})
     callbacks.forwarding = {"elicitation": _elicit, "sampling": _sample, "list_roots": _list_roots}
     elicitation, sampling = declared.elicitation, declared.sampling
     if elicitation is not None:

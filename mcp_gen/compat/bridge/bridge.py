@@ -7,6 +7,7 @@ from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Any
 
 import mcp_wire
+from mcp_gen.compat.bridge.extension_tasks import TaskForwarding
 from mcp_gen.compat.bridge.handlers import BridgeHandlers
 from mcp_gen.compat.bridge.limits import BridgeLimits
 from mcp_gen.compat.bridge.splice import Splice
@@ -14,6 +15,7 @@ from mcp_gen.compat.bridge.upstreams import Upstreams
 from mcp_gen.core.transport.protocols import PostedMessage
 from mcp_gen.server.server import Server
 from mcp_gen.server.serving.api import ServingApi
+from mcp_wire.extensions.tasks import EXTENSION
 
 if TYPE_CHECKING:
     from mcp_gen.client.connecting.targets import Target
@@ -92,6 +94,7 @@ class Bridge(ServingApi):
         self.runtime = server.runtime
         kernel = server.runtime.kernel
         kernel.handlers = BridgeHandlers(kernel, self._upstreams)
+        server.add_extension(EXTENSION, TaskForwarding(self._upstreams))
         kernel.declared_capabilities = lambda: _FEATURES
         kernel.changed()
         server.runtime.runner.wrap_transport = self._wrap

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 from msgspec import Raw
@@ -9,7 +11,8 @@ from msgspec.structs import replace
 
 import mcp_wire
 from mcp_gen.compat.bridge.callers import BridgeCaller
-from mcp_gen.core.errors import InvalidRequest, McpError
+from mcp_gen.compat.bridge.tool_facts import ToolFacts
+from mcp_gen.core.errors import InvalidRequest, McpError, McpGenError, MethodNotFound
 from mcp_gen.core.projection.project import project_error, restate
 from mcp_gen.server.relaying.forwarding import Forwarder
 from mcp_gen.server.relaying.methods import raw_call, row
@@ -22,8 +25,10 @@ if TYPE_CHECKING:
     from mcp_gen.compat.bridge.restating import LossLog
     from mcp_gen.core.relay import Relay
     from mcp_gen.server.context.context import Context
+    from mcp_gen.server.relaying.caller_relay import CallerRelay
     from mcp_gen.server.relaying.methods import MethodName
     from mcp_gen.server.relaying.suspended_calls import SuspendedCalls
+    from mcp_wire.method import Method
 
 __all__ = ["BridgeForwarder"]
 
@@ -50,12 +55,68 @@ class BridgeForwarder(Forwarder):
         super().__init__(relay, "bridge", suspended)
         self._losses = losses
         self._on_roots = on_roots
+        self.tools = ToolFacts(relay)
+        """Facts about the tools of the server."""
+        self._cancelling: set[asyncio.Future[None]] = set()
         self._identities: dict[str, dict[str, Any]] = {}
         """Members of `_meta` that name the server, by the revision of the client."""
 
     def caller(self, ctx: Context) -> BridgeCaller:
         """Return the caller of a request, who answers the questions of the server."""
         return BridgeCaller(ctx, self._on_roots)
+
+    async def call(self, ctx: Context, what: MethodName, params: Any) -> Any:
+        """Forward a request and return its result."""
+        result = await super().call(ctx, what, params)
+        if type(result) is latest.InputRequiredResult:
+            return self.with_identity(result, ctx.revision)
+        return result
+
+    async def call_extension(self, ctx: Context, method: Method[Any, Any], params: Any) -> Any:
+        """Forward a request of an extension, which only servers of the same revision have.
+
+        Raises:
+            MethodNotFound: The server speaks another revision.
+        """
+        if self.relay.profile is not ctx.profile:
+            revision = self.relay.profile.revision
+            raise MethodNotFound(f"bridge: a server of {revision} has no `{method.name}`")
+        name: Any = method.name
+        return EncodedResult(await self.send(self.caller(ctx), name, method, params))
+
+    async def _request(
+        self, caller: CallerRelay, what: MethodName, params: Any, **fields: Any
+    ) -> Raw:
+        if what == "call_tool" and self._may_need_task(caller.ctx):
+            fact = await self.tools.of(params.name)
+            if fact.needs_task:
+                return await self._call_as_task(caller, params)
+        return await super()._request(caller, what, params, **fields)
+
+    def _may_need_task(self, ctx: Context) -> bool:
+        """Return True if a tool may have to be called as a task for a client without such tasks."""
+        theirs, ours = self.relay.profile, ctx.profile
+        has_tasks = theirs.tasks == "core" and theirs is not ours
+        return has_tasks and getattr(self.relay.capabilities, "tasks", None) is not None
+
+    async def _call_as_task(self, caller: CallerRelay, params: Any) -> Raw:
+        """Call a tool as a task, and return the result of the task when it has ended."""
+        types: Any = mcp_wire.types(self.relay.profile.revision)
+        created = await super()._request(caller, "call_tool", params, task=types.TaskMetadata())
+        task: Any = self.decoded("call_tool", created)
+        if not isinstance(task, types.CreateTaskResult):
+            return created
+        id = task.task.task_id
+        try:
+            wanted = types.GetTaskPayloadRequestParams(task_id=id)
+            return await super()._request(caller, "get_task_payload", wanted)
+        except asyncio.CancelledError:
+            cancelling = super()._request(
+                caller, "cancel_task", types.CancelTaskRequestParams(task_id=id)
+            )
+            self._cancelling.add(task := asyncio.ensure_future(_quietly(cancelling)))
+            task.add_done_callback(self._cancelling.discard)
+            raise
 
     def params_at(self, params: Any, revision: str) -> Any:
         """Return params at the revision of the server; `_meta` lists what it cannot say."""
@@ -89,9 +150,9 @@ class BridgeForwarder(Forwarder):
             result = method.decode_result(raw)
         except ValueError as error:
             raise self.invalid_result(what, str(error)) from None
-        key = profile.server_info_key
-        if key and result.meta and key in result.meta:
-            meta = {name: value for name, value in result.meta.items() if name != key}
+        own = {profile.server_info_key, profile.related_task_key}
+        if result.meta and not own.isdisjoint(result.meta):
+            meta = {name: value for name, value in result.meta.items() if name not in own}
             result = replace(result, meta=meta or None)
         return result
 
@@ -144,6 +205,11 @@ class BridgeForwarder(Forwarder):
             # Its revision has no such capability, so it may complete: clients have to be told.
             restated = replace(restated, completions={})
         return restated
+
+
+async def _quietly(work: Any) -> None:
+    with suppress(McpGenError):
+        await work
 
 
 def _names_capabilities(error: McpError) -> bool:

@@ -8,6 +8,7 @@ import mcp_wire
 from mcp_gen.core.projection.project import restate
 from mcp_gen.core.revisions import find_revision
 from mcp_gen.server.context.context import origin_of
+from mcp_gen.session.http_server.header_check import HeaderCheck
 from mcp_wire import latest
 from mcp_wire.handlers import ServerHandlers
 
@@ -73,8 +74,19 @@ class BridgeHandlers(ServerHandlers["Context"]):
         return await upstream.call(ctx, what, params)
 
     async def call_tool(self, ctx: Context, params: Any) -> Any:
-        """Forward `tools/call`. It is never sent twice."""
-        return await self._forward(ctx, "call_tool", params)
+        """Forward `tools/call`. It is never sent twice.
+
+        Raises:
+            McpError: A header that repeats an argument differs from it.
+        """
+        upstream: Upstream = await self._upstreams.of(ctx)
+        if ctx.headers is not None and ctx.profile.param_header_prefix is not None:
+            fact = await upstream.forwarder.tools.of(params.name)
+            if fact.mirrored:
+                check = HeaderCheck(ctx.profile, self._kernel.per_request)
+                headers = origin_of(ctx).headers
+                check.arguments(headers, fact.mirrored, params.arguments)
+        return await upstream.call(ctx, "call_tool", params)
 
     async def list_tools(self, ctx: Context, params: Any) -> Any:
         """Forward `tools/list`."""

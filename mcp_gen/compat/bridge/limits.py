@@ -29,7 +29,7 @@ class BridgeLimits(Struct, frozen=True):
         UsageError: a limit is not above 0; only `settle_s` may be 0.
     """
 
-    settle_s: float = 0.02
+    settle_s: float = 0.1
     max_open_calls: int = 1000
     answer_timeout_s: float = 600.0
     max_upstreams: int = 100

@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from mcp_gen.session.messages.channel import Channel
     from mcp_gen.session.peer.session import Session
     from mcp_wire import latest
+    from mcp_wire.method import Method
 
 __all__ = ["Upstream"]
 
@@ -117,6 +118,22 @@ class Upstream:
             self._open -= 1
             self.used_at = self._loop.time()
 
+    async def call_extension(self, ctx: Context, method: Method[Any, Any], params: Any) -> Any:
+        """Forward a request of an extension and return its result.
+
+        Raises:
+            McpError: The error of the server, or that it cannot be reached.
+            MethodNotFound: The server speaks another revision.
+        """
+        self._open += 1
+        try:
+            if self.relay.is_lost:
+                await self._reconnect()
+            return await self.forwarder.call_extension(ctx, method, params)
+        finally:
+            self._open -= 1
+            self.used_at = self._loop.time()
+
     async def _reconnect(self) -> None:
         try:
             await self.relay.ready()
@@ -172,7 +189,8 @@ class Upstream:
             if self.relay.is_lost:
                 await self._reconnect()
             self.watch_lists()
-            return await self.listeners.listen(ctx, params)
+            ended = await self.listeners.listen(ctx, params)
+            return self.forwarder.with_identity(ended, ctx.revision)
         finally:
             self._open -= 1
             self.used_at = self._loop.time()
@@ -215,6 +233,8 @@ class Upstream:
             self._run(self.owner.log(params.level, params.data, logger=params.logger))
         elif news == "task_status":
             self._tell_owner(news, params)
+        if news == "tools_changed":
+            self.forwarder.tools.forget()
         for topic in LISTS:
             if topic.role == news:
                 self._publish(topic, params)
@@ -222,6 +242,7 @@ class Upstream:
     def session_recreated(self) -> None:
         """Tell of all lists: the server has lost the state of the session."""
         self._log_level = None
+        self.forwarder.tools.forget()
         self.subscriptions.session_recreated()
         for topic in LISTS:
             if topic.capability in self._changing():

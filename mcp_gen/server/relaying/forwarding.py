@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from mcp_gen.server.context.context import Context
     from mcp_gen.server.relaying.methods import MethodName
     from mcp_gen.server.relaying.suspended_calls import SuspendedCalls
+    from mcp_wire.method import Method
     from mcp_wire.profile import Profile
 
 __all__ = ["Forwarder", "at_revision"]
@@ -137,10 +138,22 @@ class Forwarder:
         self, caller: CallerRelay, what: MethodName, params: Any, **fields: Any
     ) -> Raw:
         """Send a request, with params of the caller's revision, and return the undecoded result."""
-        ctx, remote_profile = caller.ctx, self.relay.profile
-        method = row(what, remote_profile.revision)
+        method = row(what, self.relay.profile.revision)
         if method is None:
-            raise MethodNotFound(f"{self.title}: {remote_profile.revision} has no such request")
+            revision = self.relay.profile.revision
+            raise MethodNotFound(f"{self.title}: {revision} has no such request")
+        return await self.send(caller, what, method, params, **fields)
+
+    async def send(
+        self,
+        caller: CallerRelay,
+        what: MethodName,
+        method: Method[Any, Any],
+        params: Any,
+        **fields: Any,
+    ) -> Raw:
+        """Send a request of a method row, and return the undecoded result."""
+        ctx, remote_profile = caller.ctx, self.relay.profile
         hop_keys = _hop_keys(ctx.revision)
         outer_meta: dict[str, Any] = params.meta or {}
         inner_meta: dict[str, Any] = {
