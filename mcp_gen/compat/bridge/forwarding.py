@@ -6,7 +6,7 @@ import asyncio
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
-from msgspec import Raw
+from msgspec import DecodeError, Raw
 from msgspec.structs import replace
 
 import mcp_wire
@@ -103,10 +103,10 @@ class BridgeForwarder(Forwarder):
         """Call a tool as a task, and return the result of the task when it has ended."""
         types: Any = mcp_wire.types(self.relay.profile.revision)
         created = await super()._request(caller, "call_tool", params, task=types.TaskMetadata())
-        task: Any = self.decoded("call_tool", created)
-        if not isinstance(task, types.CreateTaskResult):
-            return created
-        id = task.task.task_id
+        try:
+            id = mcp_wire.decode(types.CreateTaskResult, created).task.task_id
+        except DecodeError:
+            return created  # the server has answered at once
         try:
             wanted = types.GetTaskPayloadRequestParams(task_id=id)
             return await super()._request(caller, "get_task_payload", wanted)

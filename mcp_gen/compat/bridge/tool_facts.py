@@ -85,7 +85,9 @@ class ToolFacts:
         try:
             for _ in range(MAX_PAGES if method is not None else 0):
                 assert method is not None
-                raw = await self._relay.request(method, method.params(cursor=cursor), again=True)
+                raw = await self._relay.request(
+                    method, method.params(cursor=cursor, meta={}), again=True
+                )
                 page = _page.decode(raw)
                 found.update((tool.name, _fact(tool)) for tool in page.tools)
                 cursor = page.next_cursor

@@ -156,7 +156,7 @@ class Upstream:
             return
         self._log_level = level
         with suppress(McpGenError):
-            await self.relay.request(method, method.params(level=level))
+            await self.relay.request(method, method.params(level=level, meta={}))
 
     async def set_level(self, ctx: Context, params: Any) -> Any:
         """Set the log level of a session: at the server, or with each of the next requests."""
