@@ -14,7 +14,7 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from tests.conformance import client_leg, server_leg
+from tests.conformance import bridge_leg, client_leg, server_leg
 from tests.conformance.suite import SUITES, Cell, LegName, Outcome, Suite, Unusable
 
 LEGS: tuple[LegName, ...] = ("server", "client")
@@ -54,7 +54,9 @@ def main() -> int:
     told = parser.parse_args()
     suite = Suite(told.suite)
     if told.bridge:
-        raise NotImplementedError
+        found, status = bridge_leg.run(suite, told.bridge, told.scenarios)
+        show(Console(width=None if sys.stdout.isatty() else 150), found)
+        return status
     legs: list[LegName] = [leg for leg in LEGS if told.leg in (None, leg)]
     cells = [cell for leg in legs for version in SUITES for cell in OF[leg].cells(suite, version)]
     if unknown := set(told.scenarios) - {cell.scenario for cell in cells}:

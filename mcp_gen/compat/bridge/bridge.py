@@ -20,6 +20,7 @@ from mcp_wire.extensions.tasks import EXTENSION
 if TYPE_CHECKING:
     from mcp_gen.client.connecting.targets import Target
     from mcp_gen.core.transport.protocols import Duplex
+    from mcp_gen.server.context.context import Context
     from mcp_gen.session.peer.session import Session
     from mcp_gen.transports.environment import Environment
     from mcp_gen.transports.http_client.endpoint import HeadersFrom
@@ -99,6 +100,10 @@ class Bridge(ServingApi):
         kernel.changed()
         server.runtime.runner.wrap_transport = self._wrap
         kernel.on_connection_end.append(self._on_connection_end)
+
+        @server.hooks.on_roots_list_changed
+        async def roots_changed(ctx: Context, params: Any) -> None:
+            await self._upstreams.roots_changed(ctx)
 
         @server.hooks.session_closed
         def closed(session: Session) -> None:

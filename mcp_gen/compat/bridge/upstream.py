@@ -140,6 +140,12 @@ class Upstream:
         except McpGenError as error:
             raise self.forwarder.unavailable(error) from error
 
+    async def roots_changed(self) -> None:
+        """Tell the server that the roots of the client have changed, if its revision has that."""
+        if self.relay.profile.roots_changed is not None and not self.relay.is_lost:
+            with suppress(McpGenError):
+                await self.session.notify_roots_list_changed()
+
     # --- log levels ---
 
     async def _lower_log_level(self, level: str) -> None:

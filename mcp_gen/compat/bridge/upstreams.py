@@ -150,6 +150,12 @@ class Upstreams:
         opened.set_result(upstream)
         self._open[key] = opened
 
+    async def roots_changed(self, ctx: Context) -> None:
+        """Tell the server of the client's session, if there is one, that its roots have changed."""
+        opening = self._open.get(ctx.session) if ctx.session is not None else None
+        if opening is not None and opening.done():
+            await opening.result().roots_changed()
+
     # --- opening ---
 
     def target(self) -> ConnectTarget:
