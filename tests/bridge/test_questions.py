@@ -241,3 +241,11 @@ async def test_changed_roots_are_told_to_the_server_of_a_session() -> None:
     async with through(server, mcp_wire.REVISIONS[0], answers=ANSWERS) as client:
         client.notify("notifications/roots/list_changed")
         await asyncio.wait_for(changed.wait(), WAIT_S)
+
+
+async def test_roots_of_one_call_are_not_kept_for_the_next() -> None:
+    answers = {"roots/list": lambda asked: {"roots": [{"uri": "file:///home"}]}}
+    async with through(shop(HANDSHAKE), PER_REQUEST, answers=answers) as client:
+        for asked in (1, 2):
+            assert await client.text("look") == "file:///home"
+            assert len(client.questions) == asked

@@ -19,6 +19,7 @@ from mcp_gen.core.errors import (
     SessionLost,
     UrlElicitation,
 )
+from mcp_gen.core.loose_json import read_as
 from mcp_gen.core.relay import relay_of
 from mcp_wire import encode, latest
 
@@ -65,6 +66,8 @@ class ClientSessionRelay:
         self._open_calls: dict[RelayRequestHandler, None] = {}
         """Handlers of the open calls, in the order of the calls."""
         self._listeners: WeakSet[RelayListener] = WeakSet()
+        self._declared: tuple[Any, Any] | None = None
+        """Capabilities of the server, as they were decoded and at the negotiated revision."""
         self.otherwise: RelayRequestHandler | None = None
         """Answers requests of the server that belong to no call; None: they are refused."""
 
@@ -86,7 +89,12 @@ class ClientSessionRelay:
     @property
     def capabilities(self) -> Any:
         """ServerCapabilities that the server declared, of the negotiated revision."""
-        return self._session.opening.capabilities
+        declared = self._session.opening.capabilities
+        if self._declared is None or self._declared[0] is not declared:
+            # A handshake is decoded at the revision that was asked for, which may be another one.
+            kind = mcp_wire.types(self.profile.revision).ServerCapabilities
+            self._declared = declared, read_as(kind, declared) or kind()
+        return self._declared[1]
 
     @property
     def is_lost(self) -> bool:

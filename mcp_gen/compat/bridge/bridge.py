@@ -109,9 +109,9 @@ class Bridge(ServingApi):
         def closed(session: Session) -> None:
             self._upstreams.end_of(session)
 
-    def _wrap(self, transport: Duplex) -> Duplex:
+    def _wrap(self, transport: Duplex) -> Splice | None:
         if isinstance(transport, PostedMessage):
-            return transport  # HTTP: each message has headers of its own
+            return None  # HTTP: each message has headers of its own
         return Splice(transport, self.runtime.kernel, self._upstreams)
 
     def _on_connection_end(self, channel: Any) -> None:

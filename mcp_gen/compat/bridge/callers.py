@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import msgspec
+from msgspec.structs import replace
 
 from mcp_gen.core.errors import InvalidRequest, McpError
 from mcp_gen.core.projection.project import restate
@@ -22,14 +23,21 @@ if TYPE_CHECKING:
 __all__ = ["BridgeCaller", "SessionCaller", "StatelessCaller", "passed_on", "plain"]
 
 
-def passed_on(declared: latest.ClientCapabilities) -> latest.ClientCapabilities:
+def passed_on(
+    declared: latest.ClientCapabilities, *, has_session: bool
+) -> latest.ClientCapabilities:
     """Return the capabilities that are declared to the server for a client: its own.
 
     Tasks on the client's side are left out: the bridge has no store for them.
+
+    Args:
+        declared: Capabilities of the client.
+        has_session: True if the client has a session. Changes of roots are left out without one:
+            nobody tells of them, and a server must not keep the roots of one call for the next.
     """
-    if "tasks" not in declared.extra:
-        return declared
-    return declared.with_extra({k: one for k, one in declared.extra.items() if k != "tasks"})
+    extra = {k: one for k, one in declared.extra.items() if k != "tasks"}
+    found = declared.with_extra(extra) if len(extra) < len(declared.extra) else declared
+    return found if has_session or not found.roots else replace(found, roots={})
 
 
 def plain(declared: latest.ClientCapabilities, revision: str) -> dict[str, Any]:
@@ -56,7 +64,9 @@ class BridgeCaller(CallerRelay):
         if origin.capabilities.__class__ is dict and self.ctx.revision == revision:
             declared: dict[str, Any] = origin.capabilities
             return declared
-        return plain(passed_on(origin.capabilities_read()), revision)
+        return plain(
+            passed_on(origin.capabilities_read(), has_session=origin.session is not None), revision
+        )
 
     async def request(self, role: Any, params: Any, elicitation_id: str | None = None) -> Any:
         """Send an input request of the server to the client, and return its result."""

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from mcp_gen.compat.bridge.upstreams import Upstreams
     from mcp_gen.core.envelope import RequestId
     from mcp_gen.core.transport.protocols import Duplex, Receiver
+    from mcp_gen.session.duplex.server import ServerConnection
     from mcp_gen.session.kernel.kernel import Kernel
 
 __all__ = ["Splice"]
@@ -60,7 +61,7 @@ class _Opening(NamedTuple):
     def identity(self) -> Identity:
         declared = read_as(latest.ClientCapabilities, self.capabilities)
         info = read_as(latest.Implementation, self.client_info)
-        return Identity.of_client(declared or latest.ClientCapabilities(), info)
+        return Identity.of_client(declared or latest.ClientCapabilities(), info, self.is_handshake)
 
 
 class Splice:
@@ -79,6 +80,7 @@ class Splice:
         self._transport = transport
         self._kernel = kernel
         self._upstreams = upstreams
+        self.connection: ServerConnection[Any] | None = None
         self._receiver: Receiver | None = None
         self._forward: Callable[[bytes], None] | None = None
         """Sends a message to the server as it is; None as long as the bridge answers."""
@@ -198,10 +200,9 @@ class Splice:
         await self._adopt(opening, upstream)
 
     async def _adopt(self, opening: _Opening, upstream: Upstream) -> None:
-        session: Any = self._receiver
-        key: Hashable = session
+        key: Hashable = self.connection
         if not opening.is_handshake:
-            key = (session, encode(opening.capabilities))
+            key = (self.connection, encode(opening.capabilities))
         self._upstreams.adopt(key, upstream)
 
     def _splice(self, tap: UpstreamTap, answers: list[bytes]) -> None:

@@ -48,14 +48,18 @@ class Identity:
     @classmethod
     def of(cls, origin: RequestOrigin) -> Identity:
         """Return the identity of the sender of a request."""
-        return cls.of_client(origin.capabilities_read(), origin.info_read())
+        has_session = origin.session is not None
+        return cls.of_client(origin.capabilities_read(), origin.info_read(), has_session)
 
     @classmethod
     def of_client(
-        cls, declared: latest.ClientCapabilities, info: latest.Implementation | None
+        cls,
+        declared: latest.ClientCapabilities,
+        info: latest.Implementation | None,
+        has_session: bool,
     ) -> Identity:
         """Return the identity of a client with these capabilities."""
-        return cls(passed_on(declared), info)
+        return cls(passed_on(declared, has_session=has_session), info)
 
 
 class Upstreams:
