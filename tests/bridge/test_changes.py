@@ -134,7 +134,7 @@ async def test_the_log_level_of_the_client_holds(revision: str, inside: str) -> 
 
 
 async def test_a_request_without_a_log_level_gets_no_log_messages() -> None:
-    key = mcp_wire.profile(PER_REQUEST).log_level_key
+    key = mcp_wire.profile(PER_REQUEST).log_level_key or ""
     async with through(talking(HANDSHAKE), PER_REQUEST) as client:
         await client.request("tools/call", {"name": "talk"}, meta={key: "debug"})
         told = len(data_of(client))

@@ -80,13 +80,14 @@ class BridgeHandlers(ServerHandlers["Context"]):
             McpError: A header that repeats an argument differs from it.
         """
         upstream: Upstream = await self._upstreams.of(ctx)
-        if ctx.headers is not None and ctx.profile.param_header_prefix is not None:
+        if ctx.headers is None or ctx.profile.param_header_prefix is None:
+            return await upstream.call(ctx, "call_tool", params)
+        with upstream.in_use():
             fact = await upstream.forwarder.tools.of(params.name)
             if fact.mirrored:
                 check = HeaderCheck(ctx.profile, self._kernel.per_request)
-                headers = origin_of(ctx).headers
-                check.arguments(headers, fact.mirrored, params.arguments)
-        return await upstream.call(ctx, "call_tool", params)
+                check.arguments(origin_of(ctx).headers, fact.mirrored, params.arguments)
+            return await upstream.call(ctx, "call_tool", params)
 
     async def list_tools(self, ctx: Context, params: Any) -> Any:
         """Forward `tools/list`."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from functools import partial
 from typing import TYPE_CHECKING, Any, cast
 
@@ -19,7 +19,7 @@ from mcp_gen.server.relaying.subscriptions import RemoteSubscriptions
 from mcp_gen.session.peer.log_levels import severity_of
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Hashable, Iterable, Sequence
+    from collections.abc import Callable, Generator, Hashable, Iterable, Sequence
 
     from mcp_gen.client.client import Client
     from mcp_gen.client.connecting.relay import ClientSessionRelay
@@ -106,14 +106,20 @@ class Upstream:
             McpError: The error of the server, or that it cannot be reached.
             MethodNotFound: Its revision has no such request.
         """
-        self._open += 1
-        try:
+        with self.in_use():
             if self.relay.is_lost:
                 await self._reconnect()
             level = ctx.profile.log_level_key
             if level is not None and ctx.meta and level in ctx.meta:
                 await self._lower_log_level(ctx.meta[level])
             return await self.forwarder.call(ctx, what, params)
+
+    @contextmanager
+    def in_use(self) -> Generator[None]:
+        """Keep the session open: somebody is about to use it."""
+        self._open += 1
+        try:
+            yield
         finally:
             self._open -= 1
             self.used_at = self._loop.time()
@@ -125,14 +131,10 @@ class Upstream:
             McpError: The error of the server, or that it cannot be reached.
             MethodNotFound: The server speaks another revision.
         """
-        self._open += 1
-        try:
+        with self.in_use():
             if self.relay.is_lost:
                 await self._reconnect()
             return await self.forwarder.call_extension(ctx, method, params)
-        finally:
-            self._open -= 1
-            self.used_at = self._loop.time()
 
     async def _reconnect(self) -> None:
         try:
@@ -190,16 +192,12 @@ class Upstream:
 
     async def listen(self, ctx: Context, params: Any) -> Any:
         """Answer `subscriptions/listen` when the subscription ends."""
-        self._open += 1
-        try:
+        with self.in_use():
             if self.relay.is_lost:
                 await self._reconnect()
             self.watch_lists()
             ended = await self.listeners.listen(ctx, params)
             return self.forwarder.with_identity(ended, ctx.revision)
-        finally:
-            self._open -= 1
-            self.used_at = self._loop.time()
 
     async def subscribe(self, ctx: Context, uris: Sequence[str], holder: Hashable) -> None:
         """Subscribe to resources for a holder; what the server refuses is logged."""
