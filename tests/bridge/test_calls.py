@@ -9,10 +9,12 @@ from typing import Any
 import pytest
 
 import mcp_wire
-from mcp_gen import Server
+from mcp_gen import Context, Server
+from mcp_gen.compat.bridge.bridge import Bridge
 from mcp_gen.compat.bridge.restating import LOSSES_KEY
 from tests.bridge.behind import at_any, at_differing, shop, through
 from tests.support.frames import HANDSHAKE, PER_REQUEST
+from tests.support.http.asgi import surfing
 from tests.support.peers.asked import Refused
 
 TOOLS = ["price", "ask", "think", "look"]
@@ -133,3 +135,54 @@ async def test_revisions_limits_what_clients_may_use() -> None:
     with pytest.raises(Refused):
         async with through(shop(PER_REQUEST), PER_REQUEST, bridge=options) as client:
             await client.text("price", thing="rope")
+
+
+async def test_a_batch_is_forwarded_entry_by_entry() -> None:
+    revision = next(one for one in mcp_wire.REVISIONS if mcp_wire.profile(one).allows_batches)
+    async with through(shop(PER_REQUEST), revision) as client:
+        asked, messages = [], list[bytes]()
+        for thing in ("rope", "bolt"):
+            given = {"name": "price", "arguments": {"thing": thing}}
+            one, message = client.prepare("tools/call", given)
+            asked.append(one)
+            messages.append(message)
+        client.send(b"[" + b",".join(messages) + b"]")
+        texts = [(await one.result())["content"][0]["text"] for one in asked]
+    assert texts == ["rope: 3", "bolt: 3"]
+
+
+async def test_results_of_a_server_without_cache_hints_are_stale_at_once() -> None:
+    async with through(shop(HANDSHAKE), PER_REQUEST) as client:
+        listed = await client.request("tools/list")
+    assert (listed["ttlMs"], listed["cacheScope"]) == (0, "private")
+
+
+async def test_completions_are_declared_where_the_server_could_not_say_it_has_them() -> None:
+    async with through(shop(mcp_wire.REVISIONS[0]), HANDSHAKE) as client:
+        assert client.opening["capabilities"]["completions"] == {}
+
+
+async def test_a_stream_is_resumed_at_the_bridge() -> None:
+    server, going = Server("s", revisions=[PER_REQUEST]), asyncio.Event()
+
+    @server.tool
+    async def wait(ctx: Context) -> str:
+        await ctx.report_progress(1, 2)
+        await going.wait()
+        return "done"
+
+    bridge = Bridge(server)
+    async with surfing(bridge.asgi(), HANDSHAKE) as web:
+        key = mcp_wire.profile(HANDSHAKE).progress_token_key
+        params = {"name": "wait", "arguments": {}, "_meta": {key: "t"}}
+        broken = web.post(web.speaker.request(1, "tools/call", params))
+        while (event := await broken.event()).data == b"":
+            pass
+        broken.hang_up()
+        await broken.ended()
+        going.set()
+        resumed = web.get(last_event_id=str(event.id))
+        assert (await resumed.frame())["result"]["content"][0]["text"] == "done"
+        resumed.hang_up()
+        await resumed.ended()
+    await bridge.aclose()

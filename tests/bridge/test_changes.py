@@ -150,3 +150,14 @@ async def test_a_message_outside_of_calls_reaches_the_client_of_a_session() -> N
         await session.log("info", "from nowhere")
         await until(lambda: data_of(client))
         assert data_of(client) == ["from nowhere"]
+
+
+async def test_a_message_outside_of_calls_is_dropped_without_a_session() -> None:
+    server = talking(HANDSHAKE)
+    key = mcp_wire.profile(PER_REQUEST).log_level_key or ""
+    async with through(server, PER_REQUEST) as client:
+        await client.request("tools/call", {"name": "talk"}, meta={key: "debug"})
+        (session,) = server.sessions()
+        await session.log("error", "from nowhere")
+        await client.request("tools/call", {"name": "talk"}, meta={key: "debug"})
+        assert data_of(client) == ["few", "all", "few", "all"]

@@ -11,7 +11,7 @@ import mcp_wire
 from mcp_gen import Client, Context, Server
 from mcp_gen.compat.bridge.bridge import Bridge
 from mcp_wire.extensions.tasks import EXTENSION
-from tests.bridge.behind import ANSWERS, Name, through
+from tests.bridge.behind import ANSWERS, Name, through, until
 from tests.support.frames import HANDSHAKE, PER_REQUEST
 from tests.support.peers.asked import WAIT_S
 
@@ -109,3 +109,12 @@ async def test_tasks_of_the_client_are_not_declared_to_the_server() -> None:
     (declared,) = seen
     assert declared.roots is not None
     assert "tasks" not in declared.extra
+
+
+async def test_notifications_of_extension_tasks_are_not_granted() -> None:
+    declares: dict[str, Any] = {"extensions": {EXTENSION.identifier: {}}}
+    server = worker(PER_REQUEST)
+    async with through(server, PER_REQUEST, over="http", capabilities=declares) as client:
+        asked = client.begin("subscriptions/listen", {"notifications": {"taskIds": ["1"]}})
+        await until(lambda: asked.notices)
+    assert asked.notices[0]["params"]["notifications"] == {}

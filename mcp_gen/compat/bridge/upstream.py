@@ -75,6 +75,7 @@ class Upstream:
         self.subscriptions = RemoteSubscriptions(self.relay, "bridge")
         self.listeners = Listeners(server.runtime.kernel, self._changing)
         self.listeners.elsewhere = self
+        self.listeners.extension_topics = server.notify.listeners.extension_topics
         server.runtime.kernel.on_connection_end.append(self.listeners.end)
         self._loop = asyncio.get_running_loop()
         self._watching: asyncio.Task[None] | None = None
