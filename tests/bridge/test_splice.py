@@ -138,6 +138,9 @@ async def test_messages_of_one_revision_pass_as_they_are_in_both_directions(revi
         far.say(told)
         await until(lambda: near.got[-1:] == [told])
         assert msgspec.json.decode(near.got[0])["id"] == 1
+        later = ODD.replace(b'"7"', b'"8"')
+        near.transport.send(later)
+        await until(lambda: far.got[-1:] == [later])
     assert far.opened == 1
 
 
