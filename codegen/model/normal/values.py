@@ -18,6 +18,8 @@ def listed(schema: Object) -> Object:
     """
     kinds = kinds_of({"type": schema["type"]}) if "type" in schema else None
     given = values_of(schema) or []
+    if not given:
+        raise ValueError("no value that the `enum` beside it has")
     kept = {same(value): value for value in given if kinds is None or kind_of(value) in kinds}
     if not kept:
         raise ValueError("no value that has its `type`")
