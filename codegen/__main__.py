@@ -309,7 +309,7 @@ def _read(folder: Path, overlay: Overlay, stops: Stops, before: Revision | None)
         stops.add(unfit_head(source.facts, folder.name))
     else:
         stops.add([missing_facts(folder.name, given.parent.name)])
-    check_facts(source)
+    source = check_facts(source)
     made = build(source, normalize(source, overlay), overlay)
     stops.add(source.stops)
     stops.add(unfit_name_params(made))

@@ -80,12 +80,23 @@ def unfilled(
                 "makes that result",
                 "say with a [[lenient]] row what to send if nothing else is known, or with a "
                 "[[filled]] row which file fills it",
-                row("lenient", {"path": path, "value": _example(field.type, after)}, after.name),
+                _filling(path, field, after),
             )
 
 
+def _filling(path: str, field: ir.Field, revision: ir.Revision) -> str:
+    """Return a row that says what stands in a field: no row can write an object."""
+    example = _example(field.type, revision)
+    if example is None:
+        return row("filled", {"path": path, "by": "say which file"}, revision.name)
+    return row("lenient", {"path": path, "value": example}, revision.name)
+
+
 def _example(type_: ir.Type, revision: ir.Revision) -> Any:
-    """Return the smallest value of a type, for a row that somebody has to look at."""
+    """Return the smallest value of a type, for a row that somebody has to look at.
+
+    None for an object of a struct.
+    """
     match type_:
         case ir.Choice(values):
             return values[0]
@@ -99,10 +110,11 @@ def _example(type_: ir.Type, revision: ir.Revision) -> Any:
             return {}
         case ir.Ref(name) if name in revision.aliases:
             return _example(revision.aliases[name].type, revision)
-        case ir.Ref():
-            return {}
-        case ir.OneOf((first, *_)):
-            return _example(first, revision)
+        case ir.Ref() | ir.Scalar("null"):
+            return None
+        case ir.OneOf(arms):
+            found = (_example(arm, revision) for arm in arms)
+            return next((one for one in found if one is not None), None)
         case _:
             return ""
 

@@ -9,6 +9,16 @@ from codegen.model.text import check_line
 from codegen.schema.json_values import Object, is_array, is_object
 from codegen.schema.load import read_toml
 
+OWN_FACTS: Mapping[str, str] = {
+    "revision": "str",
+    "spec": "str",
+    "module": "str",
+    "methods": "Mapping[str, Method[Any, Any]]",
+    "errors": "ErrorCodes",
+    "http_status": "Mapping[int, int]",
+}
+"""Facts that every revision has, whatever `facts.toml` states, with their types."""
+
 OTHER = "Other"
 """Title of the group of facts that no group lists."""
 
