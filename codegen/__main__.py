@@ -9,7 +9,7 @@ from difflib import get_close_matches
 from pathlib import Path
 from typing import TextIO
 
-from codegen.bump import fitting_rows, report, unfilled
+from codegen.bump import fitting_rows, left_out, report, unfilled
 from codegen.draft import Draft, make
 from codegen.emit import tree
 from codegen.emit.changelog import changelog
@@ -296,6 +296,7 @@ def read_revisions(root: Path) -> Inputs:
         if before:
             stops.add(unfilled(before, made, overlay, root))
         revisions.append(made)
+    stops.add(left_out([folder.name for folder in folders], root))
     stops.add(unlike(revisions))
     return Inputs(overlay, revisions, stops)
 

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -12,9 +13,12 @@ from codegen.emit.package import change_modules
 from codegen.emit.python_text import annotation
 from codegen.emit.senders import results
 from codegen.errors import Stop
+from codegen.extensions.facts import ExtensionFacts
+from codegen.extensions.read import extension_folders
 from codegen.model import ir
 from codegen.model.overlay import Overlay, Row
-from codegen.model.rows import row
+from codegen.model.rows import row, toml
+from codegen.schema.load import read_toml
 
 _ALIKE = 0.6
 """Share of fields that two types have in common, from which on one may be the other renamed."""
@@ -40,6 +44,23 @@ def fitting_rows(revision: str, rows: Iterable[Row]) -> Iterator[Stop]:
             f"add {revision} to its `revisions`, write `since`, or add it to `refused`",
             row(one.kind, values | fits, revision, str(one["reason"])),
         )
+
+
+def left_out(revisions: Iterable[str], root: Path) -> Iterator[Stop]:
+    """Yield a stop for each extension of one revision that the next one has no word about."""
+    for folder in extension_folders(root):
+        place = folder / "facts.toml"
+        facts = ExtensionFacts(folder.name, read_toml(place))
+        for before, after in pairwise(revisions):
+            if before in facts.revisions and after not in facts.refused.union(facts.revisions):
+                listed = {"revisions": [*facts.revisions, after], "base": facts.base}
+                yield Stop(
+                    after,
+                    f"{place.relative_to(root).as_posix()} revisions",
+                    f"the extension {facts.identifier} exists at {before}, and not here",
+                    f"write that it does, or add {after} to a list `refused` there",
+                    "".join(f"{key} = {toml(value)}\n" for key, value in listed.items()),
+                )
 
 
 def unfilled(

@@ -221,7 +221,13 @@ class Revision:
     """For every published definition those that it refers to, before any normalising."""
 
 
-_HELD = {"str": str, "int": int, "number": (int, float), "bool": bool, "null": type(None)}
+_HELD: Mapping[str, type | tuple[type, ...]] = {
+    "str": str,
+    "int": int,
+    "number": (int, float),
+    "bool": bool,
+    "null": type(None),
+}
 
 
 def holds(type_: Type, value: Any, named: Mapping[str, Type]) -> bool:
