@@ -251,15 +251,16 @@ def _generated(root: Path, inputs: "Inputs") -> Generated:
     made = Generated(emit(revisions, overlay, docs, extensions), pages, schemas)
     dated = changelog(made.package, [revision.name for revision in revisions])
     pages |= {Path("changes", path): text for path, text in dated.items()}
-    overlay.check_used()
-    docs.check_used()
+    inputs.stops.add(overlay.unused())
+    for each in (docs, *(one.docs for one in extensions if one.docs is not None)):
+        inputs.stops.add(each.unused())
+    inputs.stops.check()
     missing = docs.undocumented(revisions) if docs else []
     if docs.profile:
         facts, errors = fact_types(revisions, overlay), error_types(revisions)
         missing += docs.profile.undocumented(facts, errors)
     for one in extensions:
         if one.docs is not None:
-            one.docs.check_used()
             missing += one.docs.undocumented([one.own])
     for name in missing:
         print(f"undocumented: {name}", file=sys.stderr)

@@ -10,7 +10,7 @@ from typing import Any
 
 import msgspec
 
-from codegen.errors import CodegenError
+from codegen.errors import CodegenError, Stop
 from codegen.model.ir import Revision
 from codegen.schema.json_values import is_array, is_object
 from codegen.schema.load import read_toml
@@ -290,11 +290,9 @@ class Overlay:
             name: [other for other in names if other != name] for names in groups for name in names
         }
 
-    def check_used(self) -> None:
-        for rows in self._rows.values():
-            for row in rows:
-                if row.unused:
-                    raise CodegenError(
-                        f"{self.path.name}: {row}: {', '.join(sorted(row.unused))} matched nothing "
-                        "in any revision; remove it"
-                    )
+    def unused(self) -> Iterator[Stop]:
+        """Yield a stop for each row of the first file that matched nothing."""
+        for row in self.all():
+            if row.unused:
+                what = f"{', '.join(sorted(row.unused))} matched nothing in any revision"
+                yield Stop(self.path.name, str(row), what, "remove it")

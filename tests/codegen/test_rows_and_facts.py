@@ -80,6 +80,27 @@ def test_a_constant_that_is_no_text_stops_at_its_place(tmp_path: Path) -> None:
     assert "#/$defs/EchoRequestParams/properties/text: `const` with no value" in said
 
 
+def test_all_that_matches_nothing_is_told_together(tmp_path: Path) -> None:
+    row = '[[extra]]\nnames = ["Gone"]\nreason = "x"\n'
+    root = checkout(tmp_path, overlay=f"{CAPABILITY}\n{row}{row}")
+    (root / "schema" / "docs.toml").write_text('[types]\nNobody = "What is not there."\n')
+    assert stopped(root).splitlines() == [
+        "overlay.toml: [[extra]] row 1: Gone matched nothing in any revision; remove it",
+        "overlay.toml: [[extra]] row 2: Gone matched nothing in any revision; remove it",
+        "docs.toml: [types] Nobody: it matched nothing in any revision; remove it",
+    ]
+
+
+def test_all_lines_about_facts_that_no_revision_states_are_told_together(tmp_path: Path) -> None:
+    root = checkout(tmp_path)
+    lines = '[errors]\nloud = "Too loud by far."\nquiet = "Cannot be heard."\n'
+    (root / "schema" / "profile.toml").write_text(lines)
+    assert stopped(root).splitlines() == [
+        "profile.toml: [errors] loud: no revision states it; remove the line",
+        "profile.toml: [errors] quiet: no revision states it; remove the line",
+    ]
+
+
 # --- values that rows give ---
 
 LENIENT = '[[lenient]]\npath = "EchoResult/it"\nvalue = {value}\nreason = "x"\n'
