@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 from mcp_gen.compat.checks.client_run import Ended
 from mcp_gen.compat.scenarios.stage import Performance
-from mcp_gen.compat.scenarios.transcript_files import have_ended, read_transcripts
+from mcp_gen.compat.transcript_files import read_transcripts, running_files
 from mcp_gen.transports.process_tree import ProcessTree
 
 if TYPE_CHECKING:
@@ -65,9 +65,9 @@ class CommandStage:
                 said,
                 limit_s,
                 stderr=self._stderr,
-                have_ended=lambda: have_ended(Path(folder)),
+                have_ended=lambda: not running_files(Path(folder)),
             )
-            return Performance(read_transcripts(Path(folder), revision, "stdio"), ended)
+            return Performance(read_transcripts(Path(folder), revision), ended)
 
 
 async def run_command(
