@@ -15,7 +15,7 @@ from mcp_gen.compat.reference.call import Failure, Unanswered
 from mcp_gen.compat.reference.http_client.headers import request_headers
 from mcp_gen.compat.reference.http_client.resuming import resumed
 from mcp_gen.compat.reference.rounds import next_round
-from mcp_gen.compat.reference.shaping import filled_in, shaped, wire_type
+from mcp_gen.compat.reference.shaping import filled_in, plain_capabilities
 from mcp_gen.compat.transcript import answer_in
 from mcp_gen.compat.wire.http import HttpWire, SsePairWire
 from mcp_wire import profile as profile_of
@@ -25,9 +25,8 @@ if TYPE_CHECKING:
     from mcp_gen.compat.transcript import WireEvent
     from mcp_gen.compat.wire.wire import Wire
     from mcp_wire.method import Method
-    from mcp_wire.profile import Profile
 
-__all__ = ["Answers", "ReferenceClient", "ServerReply", "answer_in", "plain_capabilities"]
+__all__ = ["Answers", "ReferenceClient", "ServerReply", "answer_in"]
 
 TIMEOUT_S = 5.0
 SETTLE_S = 0.05
@@ -137,11 +136,7 @@ class ReferenceClient:
         waits: Waits | None = None,
         listens: bool = True,
     ) -> None:
-        self.wire = wire
-        self.http = wire if isinstance(wire, HttpWire) else None
-        """The wire, if it is one over HTTP."""
         self.profile = profile_of(revision)
-        self.transcript = wire.transcript
         self.capabilities = self.all_capabilities() if capabilities is None else capabilities
         self.answers = Answers() if answers is None else answers
         self.waits = waits
@@ -160,6 +155,18 @@ class ReferenceClient:
         self._last_id = 0
         self._answered: list[Json] = []
         self._tasks: set[asyncio.Task[None]] = set()
+        self.use_wire(wire)
+
+    def use_wire(self, wire: Wire) -> None:
+        """Speak on a wire from now on.
+
+        Args:
+            wire: The client's end of a connection that is not open yet.
+        """
+        self.wire = wire
+        self.http = wire if isinstance(wire, HttpWire) else None
+        """The wire, if it is one over HTTP."""
+        self.transcript = wire.transcript
         self.transcript.listen(self._heard)
 
     # --- opening and closing ---
@@ -565,10 +572,3 @@ class ReferenceClient:
             return {**frame, "result": make(params if is_object(params) else {})}
         except Failure as failure:
             return {**frame, "error": {"code": failure.code, "message": failure.message}}
-
-
-def plain_capabilities(profile: Profile) -> Json:
-    """Return every capability of a revision, without the parts that some of them have."""
-    every: Json = {"roots": {"listChanged": True}, "sampling": {}, "elicitation": {}}
-    made: Json = shaped(wire_type(profile, "ClientCapabilities"), every)
-    return made

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 
 import mcp_wire
 from mcp_gen.compat.reference.serving import DuplexServing
-from mcp_gen.compat.transcript_files import write_transcript
+from mcp_gen.compat.transcript_files import count_transcripts, write_transcript
 from mcp_gen.transports.stdio import StdioTransport
 
 if TYPE_CHECKING:
@@ -42,12 +42,19 @@ def serve_stdio(server: ReferenceServer, into: Path | None) -> None:
 
     Args:
         server: The server.
-        into: Folder for the transcript; None for none.
+        into: Folder for the transcript, and for those of other processes of the client; None for
+            none.
+
+    Raises:
+        SystemExit: the server has left its client.
     """
     serving = DuplexServing(server, "stdio")
     if into is not None:
+        server.earlier = count_transcripts(into)
         write_transcript(serving.transcript, into)
     asyncio.run(serving.serve(StdioTransport()))
+    if serving.has_left:
+        raise SystemExit(1)
 
 
 def main(words: Sequence[str] | None = None) -> None:

@@ -8,11 +8,13 @@ from __future__ import annotations
 
 import asyncio
 import shlex
+import tempfile
 from collections.abc import Sequence
 
 from mcp_gen.compat.reference.client_script import ClientScript, ScriptFailure
 from mcp_gen.compat.reference.program import program_arguments, serve_stdio
 from mcp_gen.compat.wire.openers import CommandOpener
+from mcp_gen.compat.zoo.process_client import OfProcess
 from mcp_gen.compat.zoo.zoo import zoo
 
 __all__ = ["main"]
@@ -41,9 +43,18 @@ def main(words: Sequence[str] | None = None) -> None:
     if not args.server:
         parser.error("a client needs `--server COMMAND`")
     try:
-        asyncio.run(peer(CommandOpener(args.server, env="inherit"), args.revision).run())
+        asyncio.run(_use(peer, args.server, args.revision))
     except ScriptFailure as failure:
         raise SystemExit(str(failure)) from None
+
+
+async def _use(kind: type[ClientScript], command: list[str], revision: str) -> None:
+    with tempfile.TemporaryFile() as stderr:
+        opens = CommandOpener(command, env="inherit", stderr=stderr.fileno())
+        client = kind(opens, revision)
+        if isinstance(client, OfProcess):
+            client.stderr = stderr
+        await client.run()
 
 
 if __name__ == "__main__":
