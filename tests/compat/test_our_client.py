@@ -108,6 +108,27 @@ async def test_our_client_breaks_no_rule_as_a_command(revision: str) -> None:
     assert set(of_commands.values()) == {"passed"}, of_commands
 
 
+async def pinned(server: ConnectableServer, revision: str, timeout_s: float) -> None:
+    """Use everything of a server of this process, at its revision and no other."""
+    transport = InProcessTransport(server, asyncio.ensure_future)
+    await use_everything(transport, revision, timeout_s=timeout_s)
+
+
+async def test_a_client_that_is_told_its_revision_is_not_judged_by_how_it_chooses_one() -> None:
+    rows = ("lifecycle:client:fallback", "lifecycle:client:versions:selected")
+    report = await examine_client(
+        PatientStage(pinned),
+        target="pinned",
+        revisions=(HANDSHAKE, PER_REQUEST),
+        limit_s=LIMIT_S,
+        only=rows,
+    )
+    assert shown(report) == {}
+    assert {one.why for one in report.outcomes if one.requirement in rows} == {
+        "the client was not seen to choose between revisions by itself"
+    }
+
+
 async def watching(server: ConnectableServer, revision: str, timeout_s: float) -> None:
     """Watch the tools of a server of this process, and begin again when it is lost."""
     async with Client("own", timeout_s=timeout_s) as client:

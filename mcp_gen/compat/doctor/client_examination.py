@@ -110,9 +110,10 @@ class _ClientExamination:
                 if scenario.id != STRICT and (not self._only or scenario.id in self._only)
             )
         )
+        chosen = frozenset(one for one in revisions if self._strict(one).chooses())
         for runs in self._runs.values():
             for run in runs.values():
-                run.beside, run.spoken = runs, self._spoken
+                run.beside, run.spoken, run.chosen = runs, self._spoken, chosen
 
     def _scenarios(self, revision: str) -> list[Scenario]:
         stage = self._stage
