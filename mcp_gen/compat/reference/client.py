@@ -10,7 +10,7 @@ import msgspec
 from msgspec import UNSET, Struct
 
 from mcp_gen.compat.json_values import Json, entries, is_object, member, objects
-from mcp_gen.compat.method_names import method_of, python_name
+from mcp_gen.compat.method_names import method_of, openings, python_name
 from mcp_gen.compat.reference.call import Failure, Unanswered
 from mcp_gen.compat.reference.http_client.headers import request_headers
 from mcp_gen.compat.reference.http_client.resuming import resumed
@@ -362,12 +362,16 @@ class ReferenceClient:
 
         wait_s = self.timeout_s if within_s is None else within_s
         patience = self.waits.patience if self.waits else None
-        is_first = self.transcript.transport == "stdio" and not any(
-            one.sender == "server" for one in self.transcript.events
-        )
+        is_first = not any(one.sender == "server" for one in self.transcript.events)
+        is_start = is_first and self.transcript.transport == "stdio"
         if is_first and patience is not None and within_s is None:
-            wait_s = max(wait_s, patience.start_s)
+            wait_s = patience.open_s
         event = await self.transcript.first(ends, wait_s, start=asked.number)
+        if event is None and is_start and patience is not None and within_s is None:
+            # Meanwhile other processes may have shown how long a start takes.
+            rest_s = max(0.0, patience.start_s - wait_s)
+            wait_s += rest_s
+            event = await self.transcript.first(ends, rest_s, start=asked.number)
         while event is not None and event.kind == "ended":
             number = await self.resume(event)
             if number == 0:
@@ -377,12 +381,12 @@ class ReferenceClient:
         if event is None:
             if self.waits is not None and within_s is None:
                 self.waits.in_vain()
-                if is_first:
-                    self.waits.patience.start_in_vain()
+                if is_first and member(asked.message, "method") in openings():
+                    self.waits.patience.open_in_vain()
             return ServerReply(asked=asked, waited_s=wait_s)
         waited_s = event.at_s - asked.at_s
         if patience is not None:
-            patience.heard(waited_s, is_first=is_first)
+            patience.heard(waited_s, is_first=is_start)
         if event.kind != "message":
             return ServerReply(asked=asked, closing=event, waited_s=waited_s)
         frame = answer_in(event, id)
