@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import base64
 import contextlib
-from collections.abc import Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from typing import TYPE_CHECKING, NamedTuple
 from urllib.parse import unquote, urljoin, urlsplit, urlunsplit
 
@@ -278,18 +278,34 @@ class SsePairWire(HttpWire):
     """Wire to a stream of events, and to the address that its first event names for messages.
 
     The arguments are those of `HttpWire`; the URL is that of the stream.
+
+    Args:
+        find: Finds the URL of the stream, if the given one is only near to it; None: it is that.
     """
 
     stream: int = 0
     """Number of the exchange with the stream; 0 before it is open."""
     _messages_at: str | None = None
 
+    def __init__(
+        self,
+        url: str,
+        transcript: Transcript,
+        *,
+        headers: Mapping[str, str] | None = None,
+        find: Callable[[], Awaitable[str]] | None = None,
+    ) -> None:
+        super().__init__(url, transcript, headers=headers)
+        self._find = find
+
     async def open(self) -> None:
         """Open the stream, and wait until it says where messages go.
 
         Raises:
-            TransportError: it does not say so.
+            TransportError: it does not say so, or there is none.
         """
+        if self._find is not None:
+            self.url = await self._find()
         self.stream = await self.exchange("GET")
         self.transcript.listen(self._heard)
 
