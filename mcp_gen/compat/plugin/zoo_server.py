@@ -52,8 +52,9 @@ class ZooServer(ServerPeer):
         At a revision with two endpoints it is that of the stream.
         """
         if self._endpoint is None:
-            self._endpoint = self._endpoint_kind(lambda: self.kind(self.revision), self.revision)
-            self._url = self._thread().enter(self._endpoint.serving())
+            endpoint = self._endpoint_kind(lambda: self.kind(self.revision), self.revision)
+            self._url = self._thread().enter(endpoint.serving())
+            self._endpoint = endpoint
         return self._url
 
     @property
