@@ -14,7 +14,7 @@ from mcp_gen.compat.scenarios.commands import CommandStage
 from mcp_gen.compat.scenarios.memory import MemoryStage
 from mcp_gen.compat.scenarios.scenario import scenarios
 from mcp_gen.compat.wire.openers import HttpOpener, MemoryOpener
-from tests.compat.examining import program_of, transport_of
+from tests.compat.examining import area_of, program_of, transport_of
 from tests.compat.local_http import LocalHttpStage
 from tests.support.frames import HANDSHAKE
 
@@ -190,7 +190,8 @@ async def _examined_at(
     revisions = (revision, *ALSO_SPOKEN.get(requirement, ()))
     over = transport_of(requirement)
     # The other scenarios are the same over any transport, and are tried in memory.
-    only = [one.id for one in scenarios(revision, "http") if "http:" in one.id]
+    areas = ("http", area_of(requirement))
+    only = [one.id for one in scenarios(revision, "http") if area_of(one.id) in areas]
     return await examined_client(
         peer, revisions, over, hanging_in=hanging_in, only=only if over == "http" else ()
     )
