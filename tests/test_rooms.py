@@ -103,7 +103,7 @@ FLOORS: Mapping[str, tuple[tuple[str, ...], ...]] = {
         ("known_extensions",),
         ("requirements", "frame_check", "method_names", "json_values"),
         ("patience", "recording", "transcript"),
-        ("transcript_log",),
+        ("transcript_files",),
         ("report", "wire"),
         ("reference.http_client",),
         ("reference",),

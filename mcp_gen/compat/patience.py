@@ -26,7 +26,7 @@ class Patience:
         """Names of the turns, such as checks, in which an answer did not come in time."""
         self._slowest_s = 0.0
         self._slowest_start_s: float | None = None
-        self._starts_in_vain = False
+        self._opens_in_vain = False
 
     def heard(self, waited_s: float, *, is_first: bool = False) -> None:
         """Note that an answer came.
@@ -40,16 +40,21 @@ class Patience:
         else:
             self._slowest_s = max(self._slowest_s, waited_s)
 
-    def start_in_vain(self) -> None:
-        """Note that a process sent nothing in time."""
-        self._starts_in_vain = True
+    def open_in_vain(self) -> None:
+        """Note that the request that opens a connection was not answered in time."""
+        self._opens_in_vain = True
+
+    @property
+    def open_s(self) -> float:
+        """Longest wait for the first answer on a connection, in seconds."""
+        return self.shorter_s if self._opens_in_vain else self.timeout_s
 
     @property
     def start_s(self) -> float:
         """Longest wait for the first answer of a process, in seconds."""
         if self._slowest_start_s is not None:
-            return max(self.timeout_s, self._slowest_start_s * SLOWEST_FACTOR)
-        return self.timeout_s if self._starts_in_vain else max(self.timeout_s, START_S)
+            return max(self.open_s, self._slowest_start_s * SLOWEST_FACTOR)
+        return self.open_s if self._opens_in_vain else max(self.timeout_s, START_S)
 
     @property
     def shorter_s(self) -> float:

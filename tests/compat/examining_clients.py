@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import asyncio
+import sys
 from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from mcp_gen.compat.doctor.client_examination import examine_client
 from mcp_gen.compat.reference.client_script import ClientScript
 from mcp_gen.compat.report.model import Report
+from mcp_gen.compat.scenarios.commands import CommandStage
 from mcp_gen.compat.scenarios.memory import MemoryStage
 from mcp_gen.compat.scenarios.scenario import scenarios
 from mcp_gen.compat.wire.openers import HttpOpener, MemoryOpener
-from tests.compat.examining import transport_of
+from tests.compat.examining import area_of, program_of, transport_of
 from tests.compat.local_http import LocalHttpStage
 from tests.support.frames import HANDSHAKE
 
@@ -51,6 +53,14 @@ ALSO_SPOKEN = {
 """Revisions that clients must be seen to speak, too, for a requirement."""
 
 
+OF_PROCESSES = {
+    "lifecycle:client:shutdown": "lifecycle:client:shutdown",
+    "lifecycle:client:shutdown:sigterm": "lifecycle:client:shutdown",
+    "stdio:client:stderr": "stdio:client:stderr",
+}
+"""Scenarios that are run with programs alone, by the rule that they are for."""
+
+
 class PatientStage:
     """Stage of clients with long time limits, but where a server never answers; see `Stage`.
 
@@ -68,6 +78,7 @@ class PatientStage:
         hanging_in: Collection[str] = (),
     ) -> None:
         self.transport: Transport = transport
+        self.starts_processes = False
         self.at_once = RUNS_AT_ONCE
         self._run = run
         self._hanging_in = hanging_in
@@ -174,12 +185,26 @@ async def _faults_of_twin(pair: Pair, revision: str) -> list[str]:
 async def _examined_at(
     peer: type[Any], requirement: str, revision: str, *, hanging_in: Collection[str] = ()
 ) -> Report:
+    if requirement in OF_PROCESSES:
+        return await _examined_as_command(peer, requirement, revision)
     revisions = (revision, *ALSO_SPOKEN.get(requirement, ()))
     over = transport_of(requirement)
     # The other scenarios are the same over any transport, and are tried in memory.
-    only = [one.id for one in scenarios(revision, "http") if "http:" in one.id]
+    areas = ("http", area_of(requirement))
+    only = [one.id for one in scenarios(revision, "http") if area_of(one.id) in areas]
     return await examined_client(
         peer, revisions, over, hanging_in=hanging_in, only=only if over == "http" else ()
+    )
+
+
+async def _examined_as_command(peer: type[Any], requirement: str, revision: str) -> Report:
+    command = [sys.executable, *program_of(peer), "--revision", "{revision}"]
+    return await examine_client(
+        CommandStage([*command, "--server", "{command}"]),
+        target=peer.__name__,
+        revisions=(revision,),
+        limit_s=LIMIT_S,
+        only=(OF_PROCESSES[requirement],),
     )
 
 

@@ -141,8 +141,8 @@ async def test_an_examination_can_be_of_some_areas_alone() -> None:
 def test_a_process_gets_time_to_start_until_one_has_started_or_none_has() -> None:
     patience = Patience(5.0)
     assert patience.start_s == 20.0
-    patience.start_in_vain()
-    assert patience.start_s == 5.0
+    patience.open_in_vain()
+    assert (patience.start_s, patience.open_s) == (1.0, 1.0)
     patience.heard(4.0, is_first=True)
     assert (patience.start_s, patience.shorter_s) == (12.0, 1.0)
 

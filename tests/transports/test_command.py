@@ -309,7 +309,7 @@ async def test_a_command_that_ignores_the_end_of_its_stdin_gets_sigterm(
         assert started.log() == "SIGTERM\n"
 
 
-@requirement("lifecycle:client:shutdown")
+@requirement("lifecycle:client:shutdown", "lifecycle:client:shutdown:sigterm")
 async def test_a_command_that_ignores_sigterm_is_killed(monkeypatch: pytest.MonkeyPatch) -> None:
     ignoring_stdin(monkeypatch)
     async with running(python(IGNORES_SIGTERM)) as (transport, started):

@@ -121,7 +121,7 @@ def doctor(
         str | None,
         typer.Option(
             help="The endpoint of the stream of a URL, for the HTTP+SSE transport of the oldest "
-            "revision; TARGET itself without one.",
+            "revision; without one it is looked for at TARGET, and at `sse` beside it.",
             metavar="URL",
         ),
     ] = None,

@@ -62,7 +62,7 @@ async def examine_server(
     ended = await asyncio.gather(*(_Examination(one, areas, on_outcome).run() for one in tried))
     # Afterwards: a server that is started for each connection would start them all at once.
     is_whole = not areas or "lifecycle" in areas
-    others = await other_openings(opens, timeout_s=timeout_s) if is_whole else ()
+    others = await other_openings(opens, patience) if is_whole else ()
     report = Report(
         target=target,
         side="server",

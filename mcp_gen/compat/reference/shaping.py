@@ -15,7 +15,15 @@ from mcp_wire.lenient_decoding import without_extra
 if TYPE_CHECKING:
     from mcp_wire.profile import Profile
 
-__all__ = ["filled_in", "log_levels", "part_names", "required_members", "shaped", "wire_type"]
+__all__ = [
+    "filled_in",
+    "log_levels",
+    "part_names",
+    "plain_capabilities",
+    "required_members",
+    "shaped",
+    "wire_type",
+]
 
 
 def wire_type(profile: Profile, name: str) -> Any:
@@ -66,3 +74,10 @@ def filled_in(params: Json) -> Json:
         ]
         content[name] = choices[0] if choices else _EXAMPLES.get(member(field, "type"), "text")
     return content
+
+
+def plain_capabilities(profile: Profile) -> Json:
+    """Return every capability of a revision, without the parts that some of them have."""
+    every: Json = {"roots": {"listChanged": True}, "sampling": {}, "elicitation": {}}
+    made: Json = shaped(wire_type(profile, "ClientCapabilities"), every)
+    return made

@@ -51,6 +51,11 @@ class ProcessWire(DuplexWire):
         self._lingering = lingering
         self._is_ending = False
 
+    @property
+    def process_id(self) -> int | None:
+        """Process id of the process; None if it is not running."""
+        return self._command.process_id
+
     async def aclose(self) -> None:
         """Close stdin, wait for the process to exit, and terminate it if it does not."""
         pid = self._command.process_id
