@@ -41,12 +41,16 @@ class ProcessTree:
         self._strays: dict[int, str] = {}
         """Processes outside the group, with the time of their start."""
 
-    def look(self) -> None:
-        """Find the processes that the command has started outside its group until now."""
+    def processes(self) -> list[int]:
+        """Return the command and all that it has started and that lives; without /proc it alone."""
         below = [self._group]
         for pid in below:
             below += _children(pid)
-        for pid in below[1:]:
+        return below
+
+    def look(self) -> None:
+        """Find the processes that the command has started outside its group until now."""
+        for pid in self.processes()[1:]:
             started = _start_of(pid)
             if started is not None and _group_of(pid) != self._group:
                 self._strays[pid] = started
