@@ -188,6 +188,13 @@ class CommandTransport:
         if stdin is not None:
             stdin.close()
 
+    def terminate(self) -> None:
+        """Close the child's stdin, and send SIGTERM to all of its processes, without waiting."""
+        self.close_stdin()
+        if self._tree is not None and self._process is not None:
+            # All of them: a wrapper that ends alone leaves behind what it has started.
+            self._tree.signal(signal.SIGTERM)
+
     async def wait_for_exit(self, wait_s: float) -> bool:
         """Wait until the child has exited; return False if it has not.
 

@@ -14,6 +14,8 @@ __all__ = ["Guard", "ProcessTree"]
 POLL_S = 0.02
 """Interval of the checks whether the processes have ended, in seconds."""
 SHELL = "/bin/sh"
+ENDED = ("Z", "X")
+"""States of processes that have ended."""
 
 _GUARD = """
 while read -r _; do :; done
@@ -65,13 +67,16 @@ class ProcessTree:
         self.signal(signal.SIGKILL)
 
     async def wait_ended(self, wait_s: float) -> None:
-        """Wait until no process is left. No event reports this, so it is polled.
+        """Wait until no process is left that runs. No event reports this, so it is polled.
+
+        One that has ended stays in its group until its parent has taken note of it, or that of an
+        orphan, process 1, which in containers may never do so.
 
         Args:
             wait_s: Most seconds to wait.
         """
         for _ in range(int(wait_s / POLL_S)):
-            if not self.signal(0):
+            if not self.signal(0) or not (self._living() or _runs(self._group)):
                 return
             await asyncio.sleep(POLL_S)
 
@@ -153,6 +158,18 @@ def _children(pid: int) -> list[int]:
         except OSError:  # a thread that has just ended
             continue
     return found
+
+
+def _runs(group: int) -> bool:
+    """Return True if a process of a group has not ended; always without /proc."""
+    stats = list(Path("/proc").glob("[0-9]*/stat"))
+    for path in stats:
+        with contextlib.suppress(OSError):
+            # The name, which may hold spaces, ends with the last parenthesis.
+            state, _, its_group, *_ = path.read_text().rpartition(")")[2].split()
+            if int(its_group) == group and state not in ENDED:
+                return True
+    return not stats
 
 
 def _start_of(pid: int) -> str | None:

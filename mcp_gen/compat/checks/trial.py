@@ -149,7 +149,11 @@ class TriedServer:
                 return True
             self._main = None
             await main.aclose()
-            opening = (await self.main()).opening
+            main = await self.main()
+            opening = main.opening
+            if opening is not None and opening.frame:
+                # How long it takes now: the connection before was lost, or too slow.
+                await main.ask(harmless, within_s=self.waits.patience.longest_s)
         except McpGenError:
             return False
         return opening is not None and bool(opening.frame)

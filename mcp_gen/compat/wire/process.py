@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import signal
-from contextlib import suppress
 from time import monotonic
 from typing import TYPE_CHECKING
 
@@ -69,8 +66,7 @@ class ProcessWire(DuplexWire):
             return
         if self._lingering.is_known:
             self.transcript.add("client", "closed", about="the process was not waited for")
-            with suppress(OSError):
-                os.kill(pid, signal.SIGTERM)
+            self._command.terminate()
             await super().aclose()
             return
         self.transcript.add("client", "closed", about=STDIN_CLOSED)
@@ -83,8 +79,7 @@ class ProcessWire(DuplexWire):
                 self._lingering.is_known = True
             if why:
                 self.transcript.add("client", "closed", about=why)
-                with suppress(OSError):
-                    os.kill(pid, signal.SIGTERM)
+                self._command.terminate()
         finally:
             # Also if the wait is cancelled: no process may outlive its wire.
             await super().aclose()
