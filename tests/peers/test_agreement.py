@@ -25,20 +25,16 @@ SHARE = 0.5
 pytestmark = pytest.mark.timeout(600)
 
 
+each_server = pytest.mark.parametrize(
+    "one",
+    # The report of the doctor serves other tests of the same process.
+    [pytest.param(one, id=str(one), marks=pytest.mark.xdist_group(str(one))) for one in SERVERS],
+)
+
+
 @pytest.fixture(scope="module")
 def suite() -> Suite:
     return Suite(Path(os.environ["PEERS_SUITE"]))
-
-
-def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
-    """Compare all servers with `--full`, and else none."""
-    servers = SERVERS if metafunc.config.getoption("full") else ()
-    rows = [
-        # The report of the doctor serves other tests of the same process.
-        pytest.param(one, id=str(one), marks=pytest.mark.xdist_group(str(one)))
-        for one in servers
-    ]
-    metafunc.parametrize("one", rows)
 
 
 async def outcomes(suite: Suite, one: Examined) -> dict[Cell, Outcome]:
@@ -47,6 +43,7 @@ async def outcomes(suite: Suite, one: Examined) -> dict[Cell, Outcome]:
         return await asyncio.to_thread(server_leg.outcomes, suite, cells, f"{origin}/mcp")
 
 
+@each_server
 def test_the_doctor_and_the_suite_agree(suite: Suite, one: Examined) -> None:
     found = compare(table("server"), asyncio.run(outcomes(suite, one)), report_on(one))
     known = [line for line in disagreements() if line.leg == "server"]

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from mcp_gen.compat.reference.client import ReferenceClient, ServerReply
     from mcp_gen.compat.transcript import Transport
 
-__all__ = ["examine_server"]
+__all__ = ["TOO_SLOW", "examine_server"]
 
 TOO_SLOW = "answers were too slow to tell which of them are missing"
 
