@@ -36,7 +36,7 @@ class Scenario(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Table:
-    """What the suite's checks of one leg mean in requirements.
+    """Meaning of the checks of one leg of the suite, in requirements.
 
     Args:
         scenarios: The scenarios by name; those of `every` have the checks of all of them.

@@ -1,4 +1,4 @@
-"""What comes late on a busy machine, or crosses something on its way, is no finding."""
+"""Answers that are late on a busy machine, or cross something on their way, are no findings."""
 
 from __future__ import annotations
 
