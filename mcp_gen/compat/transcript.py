@@ -44,6 +44,12 @@ TURNS = 50
 
 What is on its way through this process arrives, also if the process had no time for it until then.
 """
+SLICE_S = 0.05
+"""Part of a wait, in seconds, that counts as no more than that, however late the process is.
+
+Time in which this process could not run, because of the machine's load or of work of its own, is
+not the peer's.
+"""
 SSE_FIELDS = ("event", "id", "retry")
 """Fields beside the data, in the order in which they are shown."""
 NO_HEADERS: Mapping[str, str] = MappingProxyType({})
@@ -213,10 +219,10 @@ class Transcript:
 
         Args:
             wanted: Tells whether an event is the wanted one.
-            within_s: Longest wait, in seconds.
+            within_s: Longest wait, in seconds in which this process could have heard of it.
             start: Number of the first event to look at.
         """
-        end_s = time.monotonic() + within_s
+        left_s = within_s
         turns = TURNS
         while True:
             for number in range(start, len(self.events)):
@@ -224,11 +230,12 @@ class Transcript:
                     return self.events[number]
             start = max(start, len(self.events))
             self._news.clear()
-            left_s = end_s - time.monotonic()
             if left_s > 0:
+                slice_s, began_s = min(left_s, SLICE_S), time.monotonic()
                 with suppress(TimeoutError):
-                    async with asyncio.timeout(left_s):
+                    async with asyncio.timeout(slice_s):
                         await self._news.wait()
+                left_s -= min(slice_s, time.monotonic() - began_s)
             elif turns > 0:
                 turns -= 1
                 await asyncio.sleep(0)

@@ -11,7 +11,10 @@ import mcp_wire
 from mcp_gen import Context, Server, Tasks, ToolError
 from mcp_gen.compat.checks.trial import ToolCall
 from mcp_gen.compat.doctor.server_examination import examine_server
-from mcp_gen.compat.wire.openers import MemoryOpener
+from mcp_gen.compat.report.model import Report
+from mcp_gen.compat.wire.openers import HttpOpener, MemoryOpener
+from tests.compat.examining import HTTP_TIMEOUT_S
+from tests.support.http.loopback import serving
 
 CALLS = (
     ToolCall("plain", {}),
@@ -62,6 +65,12 @@ def server() -> Server:
     return made
 
 
+def judge(report: Report) -> None:
+    tried = [one for one in report.outcomes if one.requirement.startswith("tasks")]
+    assert {one.requirement: one.findings for one in tried if one.findings} == {}
+    assert len([one for one in tried if one.verdict == "passed"]) > len(tried) // 2
+
+
 @pytest.mark.parametrize("revision", WITH_TASKS)
 async def test_our_server_keeps_all_rules_about_tasks(revision: str) -> None:
     ours = server()
@@ -70,6 +79,19 @@ async def test_our_server_keeps_all_rules_about_tasks(revision: str) -> None:
         opens, target="ours", transport="memory", revisions=(revision,), calls=CALLS, timeout_s=1.0
     )
     await opens.aclose()
-    tried = [one for one in report.outcomes if one.requirement.startswith("tasks")]
-    assert {one.requirement: one.findings for one in tried if one.findings} == {}
-    assert len([one for one in tried if one.verdict == "passed"]) > len(tried) // 2
+    judge(report)
+
+
+@pytest.mark.parametrize("revision", WITH_TASKS)
+async def test_our_server_keeps_them_over_http_where_headers_name_the_task(revision: str) -> None:
+    async with serving(server().asgi("/mcp")) as web:
+        report = await examine_server(
+            HttpOpener(web.url),
+            target=web.url,
+            transport="http",
+            revisions=(revision,),
+            calls=CALLS,
+            areas=("tasks", "tasks-extension"),
+            timeout_s=HTTP_TIMEOUT_S,
+        )
+    judge(report)

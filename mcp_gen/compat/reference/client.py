@@ -380,7 +380,7 @@ class ReferenceClient:
             event = await self.transcript.first(ends, wait_s, start=event.number + 1)
         if event is None:
             if self.waits is not None and within_s is None:
-                self.waits.in_vain()
+                self.waits.in_vain(wait_s)
                 if is_first and member(asked.message, "method") in openings():
                     self.waits.patience.open_in_vain()
             return ServerReply(asked=asked, waited_s=wait_s)

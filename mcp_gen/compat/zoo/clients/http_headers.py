@@ -189,21 +189,21 @@ class TriesAgain(ClientScript):
 
 
 @breaks("tasks-extension:client:name-header")
-class NamesNoTask(ClientScript):
+class NamesNoTask(WithHeaders):
     """Asks for a task, and does not name it in the header."""
+
+    about = "get_task"
+
+    def own_headers(self, message: Json) -> Mapping[str, str]:
+        return {str(self.profile.name_header): ""}
 
     async def complete(self) -> None:
         await self.ask("get_task", {"taskId": TASK})
 
 
 @keeps("tasks-extension:client:name-header")
-class NamesATask(WithHeaders):
+class NamesATask(ClientScript):
     """Asks for a task, and names it in the header."""
-
-    about = "get_task"
-
-    def own_headers(self, message: Json) -> Mapping[str, str]:
-        return {str(self.profile.name_header): TASK}
 
     async def complete(self) -> None:
         await self.ask("get_task", {"taskId": TASK})
