@@ -177,7 +177,8 @@ async def _examined_at(
     revisions = (revision, *ALSO_SPOKEN.get(requirement, ()))
     over = transport_of(requirement)
     # The other scenarios are the same over any transport, and are tried in memory.
-    only = [one.id for one in scenarios(revision, "http") if "http:" in one.id]
+    every = [one.id for one in scenarios(revision, "http")]
+    only = [id for id in every if "http:" in id or transport_of(id) == "http"]
     return await examined_client(
         peer, revisions, over, hanging_in=hanging_in, only=only if over == "http" else ()
     )

@@ -15,7 +15,15 @@ from mcp_wire.lenient_decoding import without_extra
 if TYPE_CHECKING:
     from mcp_wire.profile import Profile
 
-__all__ = ["filled_in", "log_levels", "part_names", "required_members", "shaped", "wire_type"]
+__all__ = [
+    "filled_in",
+    "log_levels",
+    "naming_task",
+    "part_names",
+    "required_members",
+    "shaped",
+    "wire_type",
+]
 
 
 def wire_type(profile: Profile, name: str) -> Any:
@@ -66,3 +74,16 @@ def filled_in(params: Json) -> Json:
         ]
         content[name] = choices[0] if choices else _EXAMPLES.get(member(field, "type"), "text")
     return content
+
+
+def naming_task(profile: Profile, params: Json, result: Json) -> Json:
+    """Return the answer to a question with metadata that names the task of the question, if any.
+
+    Args:
+        profile: The revision.
+        params: Params of the question.
+        result: The answer.
+    """
+    key = profile.related_task_key
+    task = member(params, "_meta", key) if key else None
+    return result if task is None else {**result, "_meta": {**result.get("_meta", {}), key: task}}
