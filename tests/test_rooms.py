@@ -122,7 +122,8 @@ FLOORS: Mapping[str, tuple[tuple[str, ...], ...]] = {
             "zoo.servers.features",
             "zoo.servers.tasks",
         ),
-        ("scenarios.asking",),
+        ("checks.clients.tasks", "scenarios.asking", "zoo.clients.tasks"),
+        ("scenarios.tasks",),
         ("doctor",),
         ("plugin",),
         ("demo",),
@@ -152,7 +153,6 @@ SHORT_MODULES = {
     "mcp_gen.session.peer.log_level": "loaded only by programs that name a level",
     "mcp_gen.core.extensions.names": "shared by the registry and by callbacks of the client",
     "mcp_gen.compat.checks.servers.frames": "what it shares with clients is in checks.frames",
-    "mcp_gen.compat.scenarios.asking.tasks": "one server is the stimulus of all rules of tasks",
     "mcp_gen.server.tasks.plain_protocol": "the protocol of revisions that have no tasks",
 }
 """Modules of fewer than 30 lines, each with its reason."""

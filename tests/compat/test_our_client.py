@@ -43,9 +43,8 @@ NOT_DONE = {
     # Its model takes no tools.
     "sampling:client:tools:declared",
     "sampling:client:tools:undeclared",
-    # It calls no tool as a task.
-    "tasks:client:cancels",
-    "tasks:client:related-absent",
+    # It makes tasks of questions.
+    "tasks:client:receives:ignored",
 }
 """Requirements that our client has no occasion for, and is not judged by."""
 

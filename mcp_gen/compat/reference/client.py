@@ -15,7 +15,7 @@ from mcp_gen.compat.reference.call import Failure, Unanswered
 from mcp_gen.compat.reference.http_client.headers import request_headers
 from mcp_gen.compat.reference.http_client.resuming import resumed
 from mcp_gen.compat.reference.rounds import next_round
-from mcp_gen.compat.reference.shaping import filled_in, plain_capabilities
+from mcp_gen.compat.reference.shaping import filled_in, naming_task, plain_capabilities
 from mcp_gen.compat.transcript import answer_in
 from mcp_gen.compat.wire.http import HttpWire, SsePairWire
 from mcp_wire import profile as profile_of
@@ -567,12 +567,12 @@ class ReferenceClient:
             Unanswered: there is none.
         """
         make = getattr(self.answers, python_name(str(asked["method"])) or "", None)
-        params = asked.get("params")
+        params = found if is_object(found := asked.get("params")) else {}
         frame: Json = {"jsonrpc": "2.0", "id": asked["id"]}
         if make is None:
             said = {"code": self.profile.errors.method_not_found, "message": "Method not found"}
             return {**frame, "error": said}
         try:
-            return {**frame, "result": make(params if is_object(params) else {})}
+            return {**frame, "result": naming_task(self.profile, params, make(params))}
         except Failure as failure:
             return {**frame, "error": {"code": failure.code, "message": failure.message}}

@@ -126,10 +126,15 @@ class ClientScript(ReferenceClient):
         tools = self.well_marked(await self.walk("list_tools", "tools"))
         self.schemas = {one["name"]: one["outputSchema"] for one in tools if "outputSchema" in one}
         for number, tool in enumerate(tools):
-            if tool["name"] == WAITING:
+            if member(tool, "execution", "taskSupport") == "required":
+                await self.call_task(tool)
+            elif tool["name"] == WAITING:
                 await self.give_up({"name": WAITING, "arguments": {}})
             else:
                 await self.call(tool, self.token(number))
+
+    async def call_task(self, tool: Json) -> None:
+        """Pass over a tool that is only ever a task: there are none in this script."""
 
     async def call(self, tool: Json, token: Any) -> None:
         """Call a tool, with a progress token."""

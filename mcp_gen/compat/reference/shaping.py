@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 __all__ = [
     "filled_in",
     "log_levels",
+    "naming_task",
     "part_names",
     "plain_capabilities",
     "required_members",
@@ -81,3 +82,16 @@ def plain_capabilities(profile: Profile) -> Json:
     every: Json = {"roots": {"listChanged": True}, "sampling": {}, "elicitation": {}}
     made: Json = shaped(wire_type(profile, "ClientCapabilities"), every)
     return made
+
+
+def naming_task(profile: Profile, params: Json, result: Json) -> Json:
+    """Return the answer to a question with metadata that names the task of the question, if any.
+
+    Args:
+        profile: The revision.
+        params: Params of the question.
+        result: The answer.
+    """
+    key = profile.related_task_key
+    task = member(params, "_meta", key) if key else None
+    return result if task is None else {**result, "_meta": {**result.get("_meta", {}), key: task}}

@@ -1,11 +1,11 @@
-"""Checks of clients: calls that are tasks, and requests about tasks."""
+"""Checks of clients: calls that are tasks, and how tasks are cancelled."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
 from mcp_gen.compat.checks.check import rule
-from mcp_gen.compat.json_values import Json, is_object, member
+from mcp_gen.compat.json_values import Json, is_object, member, objects
 from mcp_gen.compat.method_names import python_name
 from mcp_gen.compat.views.conversation import conversation, id_key, is_request
 from mcp_gen.compat.views.task_traffic import exchanges, listed_tools, server_declared
@@ -61,6 +61,36 @@ def tools_without_tasks_are_called_plainly(transcript: Transcript, found: Found)
         if _is_task(frame):
             expected = "a tool that does not say that it takes tasks is called plainly"
             found.broken(expected, "it was called as a task", event, where="$.params.task")
+
+
+@rule(
+    "tasks:client:required",
+    unseen="the client makes no tasks of calls, or called no tool that is only ever one",
+)
+def tools_that_are_only_ever_tasks_are_called_as_such(transcript: Transcript, found: Found) -> None:
+    calls = _calls(transcript)
+    # Who knows no tasks calls every tool plainly, and is told by the error what is lacking.
+    if not _takes_tasks(transcript) or not any(_is_task(frame) for _, frame in calls):
+        return
+    for event, frame in calls:
+        if _support_at(transcript, event, str(member(frame, "params", "name"))) != "required":
+            continue
+        found.saw()
+        if not _is_task(frame):
+            expected = "a tool that says that it is only ever a task is called as one"
+            found.broken(expected, "it was called plainly", event, where="$.params")
+
+
+def _support_at(transcript: Transcript, event: WireEvent, name: str) -> Any:
+    """Return what a tool had said of tasks when it was called; None if it had not been listed."""
+    said: Any = None
+    for one in exchanges(transcript, "list_tools"):
+        if one.event.number > event.number:
+            break
+        for tool in objects(member(one.result, "tools")):
+            if tool.get("name") == name:
+                said = member(tool, "execution", "taskSupport") or "forbidden"
+    return said
 
 
 @rule("tasks:client:related-absent", unseen="the client made no request about a task")

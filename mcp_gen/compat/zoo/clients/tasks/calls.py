@@ -1,29 +1,19 @@
-"""Clients that break the rules of tasks, and their twins."""
+"""Clients that break the rules of calls that are tasks, and their twins."""
 
 from __future__ import annotations
 
-from typing import Any
-
-from mcp_gen.compat.json_values import Json, member
-from mcp_gen.compat.reference.client_script import ARGUMENTS, ClientScript
+from mcp_gen.compat.json_values import Json
+from mcp_gen.compat.reference.client_script import ARGUMENTS
 from mcp_gen.compat.reference.task_client import TaskClient
+from mcp_gen.compat.zoo.clients.tasks.task_script import TaskScript
 from mcp_gen.compat.zoo.zoo import breaks, keeps
 
 
-class _CallsSlowTools(ClientScript):
-    """Knows the arguments of tools that take tasks."""
-
-    async def call(self, tool: Json, token: Any) -> None:
-        """Call a tool; one that takes tasks, as a task."""
-        if member(tool, "execution", "taskSupport") == "optional":
-            task = TaskClient(self)
-            made = await task.call(tool["name"], ARGUMENTS.get(tool["name"], {}))
-            await self.follow(task, str(member(made.result, "task", "taskId")), made.asked.message)
-        else:
-            await super().call(tool, token)
+class _CallsSlowTools(TaskScript):
+    """Waits for the result of each task at once."""
 
     async def follow(self, task: TaskClient, id: str, asked: Json) -> None:
-        """Do what is to be done with a task."""
+        """Wait for the result."""
         await task.result(id)
 
 
@@ -67,6 +57,23 @@ class AsksForStates(_CallsSlowTools):
     async def follow(self, task: TaskClient, id: str, asked: Json) -> None:
         await task.get(id)
         await super().follow(task, id, asked)
+
+
+@breaks("tasks:client:required")
+class CallsPlainlyFirst(TaskScript):
+    """Calls a tool plainly first, though it is only ever a task."""
+
+    async def call_task(self, tool: Json) -> None:
+        await self.ask("call_tool", {"name": tool["name"], "arguments": {}})
+        await super().call_task(tool)
+
+
+@keeps("tasks:client:required")
+class CallsOptionalPlainly(TaskScript):
+    """Calls tools as tasks only where they are nothing else."""
+
+    def takes(self, tool: Json) -> bool:
+        return False
 
 
 @breaks("tasks:client:related-absent")
