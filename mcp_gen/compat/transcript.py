@@ -44,6 +44,8 @@ TURNS = 50
 
 What is on its way through this process arrives, also if the process had no time for it until then.
 """
+PROMPT_S = 0.002
+"""A wait that is not longer than this past its end was on time: the process had time for all."""
 SSE_FIELDS = ("event", "id", "retry")
 """Fields beside the data, in the order in which they are shown."""
 NO_HEADERS: Mapping[str, str] = MappingProxyType({})
@@ -115,6 +117,8 @@ class Transcript:
         """Messages that came with the id of an event; True for those of a resumed stream."""
         self._repeated: set[int] = set()
         """Numbers of the messages that a resumed stream has brought once more."""
+        self._heads: dict[int, WireEvent] = {}
+        """Heads of the responses, by HTTP exchange."""
         self._derived: dict[tuple[Any, ...], tuple[int, Any]] = {}
         """Values by their function and arguments, with the number of events they were made of."""
 
@@ -151,6 +155,8 @@ class Transcript:
             return event
         self.events.append(event)
         if exchange:
+            if kind == "response":
+                self._heads.setdefault(exchange, event)
             self._note_repeated(event)
         for act in self._listeners:
             act(event)
@@ -201,10 +207,7 @@ class Transcript:
 
     def head(self, exchange: int) -> WireEvent | None:
         """Return the head of the response in an HTTP exchange; None if there is none yet."""
-        for event in self.events:
-            if event.kind == "response" and event.exchange == exchange:
-                return event
-        return None
+        return self._heads.get(exchange)
 
     async def first(
         self, wanted: Callable[[WireEvent], bool], within_s: float, *, start: int = 0
@@ -217,23 +220,43 @@ class Transcript:
             start: Number of the first event to look at.
         """
         end_s = time.monotonic() + within_s
-        turns = TURNS
-        while True:
-            for number in range(start, len(self.events)):
-                if wanted(self.events[number]):
-                    return self.events[number]
-            start = max(start, len(self.events))
-            self._news.clear()
-            left_s = end_s - time.monotonic()
-            if left_s > 0:
-                with suppress(TimeoutError):
-                    async with asyncio.timeout(left_s):
+        place = _Place(self.events, wanted, start)
+        if place.found() is None and end_s > time.monotonic():
+            with suppress(TimeoutError):
+                async with asyncio.timeout(within_s):
+                    while place.found() is None:
+                        self._news.clear()
                         await self._news.wait()
-            elif turns > 0:
-                turns -= 1
-                await asyncio.sleep(0)
-            else:
-                return None
+            # What was woken in time has had its turns.
+            if 0 < time.monotonic() - end_s < PROMPT_S <= within_s / 2:
+                return place.found()
+        for _ in range(TURNS):
+            if place.found() is not None:
+                break
+            await asyncio.sleep(0)
+        return place.found()
+
+
+class _Place:
+    """How far the events of a transcript were searched for a wanted one."""
+
+    def __init__(
+        self, events: list[WireEvent], wanted: Callable[[WireEvent], bool], start: int
+    ) -> None:
+        self._events = events
+        self._wanted = wanted
+        self._next = start
+        self._found: WireEvent | None = None
+
+    def found(self) -> WireEvent | None:
+        """Return the wanted event; None if it is not there yet."""
+        events = self._events
+        while self._found is None and self._next < len(events):
+            event = events[self._next]
+            self._next += 1
+            if self._wanted(event):
+                self._found = event
+        return self._found
 
 
 def _frames(transcript: Transcript, sender: Sender | None) -> list[WireFrame]:

@@ -132,7 +132,7 @@ class PeerExchange(Struct, kw_only=True):
                 yield event, id
 
     def _sent(self) -> Iterator[Json]:
-        return entries(self.sent.message) if self.sent else iter(())
+        return iter(entries(self.sent.message)) if self.sent else iter(())
 
 
 def exchanges(transcript: Transcript) -> list[PeerExchange]:
