@@ -108,6 +108,8 @@ class Transcript:
         self.events: list[WireEvent] = []
         self.is_full = False
         """True if something was left out, because there was too much."""
+        self.is_closed = False
+        """True if the connection has ended."""
         self._began_s = time.monotonic()
         self._listeners: list[Callable[[WireEvent], None]] = []
         self._news = asyncio.Event()
@@ -154,6 +156,8 @@ class Transcript:
             self.is_full = True
             return event
         self.events.append(event)
+        if kind == "closed":
+            self.is_closed = True
         if exchange:
             if kind == "response":
                 self._heads.setdefault(exchange, event)
