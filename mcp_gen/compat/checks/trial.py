@@ -168,7 +168,7 @@ class TriedServer:
             TransportError: the connection cannot be opened.
         """
         main = self._main
-        if main is None or _has_ended(main):
+        if main is None or main.transcript.is_closed:
             if main is not None:
                 await main.aclose()
             self._main = main = self.client()
@@ -184,7 +184,7 @@ class TriedServer:
             TransportError: the connection cannot be opened.
         """
         second = self._second
-        if second is None or _has_ended(second):
+        if second is None or second.transcript.is_closed:
             await self.drop_second()
             self._second = second = self.client()
             await second.open()
@@ -307,10 +307,6 @@ class ServerTrial(Found):
     async def end(self) -> None:
         """Close what the check has opened."""
         await self._open.aclose()
-
-
-def _has_ended(client: ReferenceClient) -> bool:
-    return any(event.kind == "closed" for event in client.transcript.events)
 
 
 def shown(event: WireEvent) -> str:

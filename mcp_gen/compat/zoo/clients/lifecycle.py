@@ -123,7 +123,7 @@ class OpensInBatches(_Opening):
     async def reply_to(
         self, asked: WireEvent, *, id: Any = UNSET, within_s: float | None = None
     ) -> ServerReply:
-        first = next(entries(asked.message))
+        first = entries(asked.message)[0]
         return await super().reply_to(replace(asked, message=first), within_s=within_s)
 
 
