@@ -28,6 +28,7 @@ class Operation(Struct, kw_only=True):
         params: The params, without those of single rounds.
         is_notification: True for a notification.
         outcome: The last answer; empty if there was none.
+        questions: Methods of what the server asked meanwhile.
     """
 
     line: int
@@ -36,6 +37,7 @@ class Operation(Struct, kw_only=True):
     params: Json
     is_notification: bool = False
     outcome: Json = {}
+    questions: list[str] = []
 
     @property
     def asks(self) -> Any:
@@ -101,6 +103,8 @@ class Operations:
         if isinstance(method, str):
             if "id" in frame:
                 self._asked[_id(frame)] = python_name(method) or method
+                for open_one in self._open.values():
+                    open_one.questions.append(method)
             return
         operation = self._open.pop(_id(frame), None)
         if operation is not None:
@@ -114,7 +118,9 @@ class Operations:
         for operation in reversed(self.found):
             if operation.method == method and is_object(operation.asks):
                 for key, request in operation.asks.items():
-                    name = python_name(str(member(request, "method"))) or ""
+                    asked = str(member(request, "method"))
+                    name = python_name(asked) or ""
+                    operation.questions.append(asked)
                     if key in answers:
                         self.answers[name].append({"result": answers[key]})
                 return operation

@@ -127,11 +127,11 @@ class Restated:
         if row is None or name is None:
             self.left_out.append(f"line {line}: {method} is no method of {operation.revision}")
             return
-        try:
-            method_of(self._profile, name)
-        except NoSuchMethod:
-            self.losses.append(f"line {line}: {self._profile.revision} has no {method}")
-            return
+        for needed in (method, *operation.questions):
+            if not self._has(needed):
+                asked = "" if needed == method else f"{method} asks for input by {needed}: "
+                self.losses.append(f"line {line}: {asked}{self._profile.revision} has no {needed}")
+                return
         if operation.is_notification:
             if row in (mcp_wire.profile(operation.revision).roots_changed,):
                 await client.tell(name)
@@ -148,6 +148,13 @@ class Restated:
             return
         reply = await client.call_through(name, params, meta=meta)
         self._compare(operation, row, name, reply)
+
+    def _has(self, method: str) -> bool:
+        try:
+            method_of(self._profile, python_name(method) or "")
+        except (NoSuchMethod, KeyError):
+            return False
+        return True
 
     def _params(self, row: Any, operation: Operation) -> tuple[Json, Json]:
         recorded = {k: v for k, v in operation.params.items() if k not in OF_ROUNDS}
@@ -183,9 +190,16 @@ class Restated:
             expected, came = {"result": pair[0]}, {"result": pair[1]}
         elif "error" in expected and "error" in came:
             expected = {"error": self._error(expected["error"], operation)}
+            code = came["error"].get("code")
+            if code not in self._codes(operation.revision) and code in self._codes(None):
+                self.losses.append(f"line {line}: {operation.revision} has no error code {code}")
+                del expected["error"]["code"]
             came = {"error": {k: v for k, v in came["error"].items() if k in expected["error"]}}
         elif self._is_bad_call(expected, came, operation):
             self.losses.append(f"line {line}: arguments are refused in another way")
+            return
+        else:
+            self._differ(line, about, "$", self._shown(expected), self._shown(came))
             return
         self.found += differences(
             expected,
@@ -206,6 +220,10 @@ class Restated:
         }
         meta = {key: one for key, one in made.pop("_meta", {}).items() if key not in keys}
         return {**made, "_meta": meta} if meta else made
+
+    def _codes(self, revision: str | None) -> set[Any]:
+        profile = self._profile if revision is None else mcp_wire.profile(revision)
+        return set(msgspec.structs.asdict(profile.errors).values())
 
     def _error(self, error: Json, operation: Operation) -> Json:
         given = McpError(error.get("code", 0), str(error.get("message")), error.get("data"))

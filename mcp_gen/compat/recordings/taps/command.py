@@ -99,7 +99,9 @@ def _pump(
 
 
 def forward_signals(process: subprocess.Popen[bytes]) -> None:
-    """Send the signals that this process gets to another one instead."""
+    """Send the signals that this process gets to another one instead; in its main thread alone."""
+    if threading.current_thread() is not threading.main_thread():
+        return
     in_terminal = sys.stdin is not None and sys.stdin.isatty()
 
     def forward(number: int, frame: FrameType | None) -> None:

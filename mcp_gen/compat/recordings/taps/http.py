@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from mcp_gen.transports.http_client.pool import PooledResponse
     from mcp_gen.transports.http_server.asgi import Receive, Scope, Send
 
-__all__ = ["HttpTap", "tap_url"]
+__all__ = ["HttpTap", "loopback_socket", "tap_url"]
 
 CONNECT_TIMEOUT_S = 10.0
 GRACE_S = 2
@@ -267,7 +267,7 @@ async def tap_url(
     tap = HttpTap(url, recorder, max_body_bytes=max_body_bytes)
     parts = urlsplit(url)
     try:
-        bound = socket.create_server(("127.0.0.1", port))
+        bound = loopback_socket(port)
     except OSError as error:
         raise UsageError(f"port {port} cannot be listened on: {error.strerror}") from None
     with bound:
@@ -280,6 +280,28 @@ async def tap_url(
             endpoint.should_exit = True
             await asyncio.gather(serving, return_exceptions=True)
             await tap.aclose()
+
+
+def loopback_socket(port: int = 0) -> socket.socket:
+    """Return a socket that listens on loopback.
+
+    Args:
+        port: The port; 0 for a free one.
+
+    Raises:
+        OSError: the port is taken.
+    """
+    # With the protocol: asyncio turns off Nagle's algorithm, which delays the second of two writes
+    # by 40 ms, on sockets that have it.
+    bound = socket.socket(socket.AF_INET, socket.SOCK_STREAM, socket.IPPROTO_TCP)
+    try:
+        bound.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        bound.bind(("127.0.0.1", port))
+        bound.listen()
+    except OSError:
+        bound.close()
+        raise
+    return bound
 
 
 def _endpoint(app: HttpTap, *, has_signals: bool) -> Any:
