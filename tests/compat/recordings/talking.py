@@ -12,11 +12,11 @@ from pathlib import Path
 
 from mcp_gen.compat.method_names import NoSuchMethod
 from mcp_gen.compat.plugin.listening import listening
-from mcp_gen.compat.recordings.recorder import Recorder, new_file
 from mcp_gen.compat.recordings.redactor import Redactor
 from mcp_gen.compat.recordings.replaying.replay import ReplayReport, replay
 from mcp_gen.compat.recordings.taps.command import tap_command
 from mcp_gen.compat.recordings.taps.http import tap_url
+from mcp_gen.compat.recordings.writer import RecordingWriter, new_file
 from mcp_gen.compat.reference.client import Answers, ReferenceClient
 from mcp_gen.compat.transcript import Transcript
 from mcp_gen.compat.wire.duplex import DuplexWire
@@ -69,11 +69,11 @@ class Named(Answers):
         return {"action": "accept", "content": {"name": "Ada"}}
 
 
-def recorder_of(
+def writer_of(
     path: Path, transport: str, *, max_bytes: int = 1_000_000, max_message_bytes: int = 100_000
-) -> Recorder:
+) -> RecordingWriter:
     file, _ = new_file(path)
-    return Recorder(
+    return RecordingWriter(
         file,
         Redactor(POINTERS),
         transport="http" if transport == "http" else "stdio",
@@ -88,12 +88,12 @@ async def record_stdio(
     path: Path, revision: str, talks: Talk = talk, command: Sequence[str] = SHELF
 ) -> int:
     """Record a conversation with a command; return the exit code of the tap."""
-    recorder = recorder_of(path, "stdio")
+    writer = writer_of(path, "stdio")
     ours, theirs = socket.socketpair()
     with theirs:
         fd = theirs.fileno()
         tapping = asyncio.create_task(
-            asyncio.to_thread(tap_command, command, recorder, client_in=fd, client_out=fd)
+            asyncio.to_thread(tap_command, command, writer, client_in=fd, client_out=fd)
         )
         transport = StreamTransport(*await asyncio.open_connection(sock=ours))
         wire = DuplexWire(transport, Transcript(revision, "stdio"))
@@ -103,14 +103,14 @@ async def record_stdio(
         finally:
             await client.aclose()
             status = await tapping
-            recorder.aclose()
+            writer.aclose()
     return status
 
 
 async def record_http(path: Path, revision: str, url: str, talks: Talk = talk) -> None:
     """Record a conversation with a server over HTTP."""
-    recorder = recorder_of(path, "http")
-    async with tap_url(url, recorder) as (own, _):
+    writer = writer_of(path, "http")
+    async with tap_url(url, writer) as (own, _):
         wire = HttpOpener(
             f"{own}?q=planted-query",
             headers={"Authorization": "Bearer planted-token", "Cookie": "a=planted-cookie"},
@@ -120,7 +120,7 @@ async def record_http(path: Path, revision: str, url: str, talks: Talk = talk) -
             await talks(client)
         finally:
             await client.aclose()
-    recorder.aclose()
+    writer.aclose()
 
 
 @asynccontextmanager

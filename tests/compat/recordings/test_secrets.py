@@ -18,7 +18,7 @@ from mcp_gen.compat.recordings.lines import read_recording
 from mcp_gen.compat.recordings.redactor import PLACEHOLDER, Redactor
 from mcp_gen.compat.recordings.taps.http import tap_url
 from mcp_gen.compat.wire.openers import HttpOpener
-from tests.compat.recordings.talking import WAIT_S, recorder_of
+from tests.compat.recordings.talking import WAIT_S, writer_of
 
 MCP_GEN = (sys.executable, "-c", "from mcp_gen.cli import main; main()")
 ECHO = """
@@ -171,14 +171,14 @@ def test_a_recording_over_http_holds_none_of_the_planted_secrets(path: str, tmp_
     }
 
     async def run() -> list[bytes]:
-        recorder = recorder_of(file, "http")
-        async with listening(app, path) as url, tap_url(url, recorder) as (own, _):
+        writer = writer_of(file, "http")
+        async with listening(app, path) as url, tap_url(url, writer) as (own, _):
             wire = HttpOpener(f"{own}?state={planted('query')}")("2025-11-25")
             for message in sent:
                 exchange = await wire.send(message, headers)
                 assert await wire.ended(exchange, WAIT_S)
             await wire.aclose()
-        recorder.aclose()
+        writer.aclose()
         return [
             event.data
             for event in wire.transcript.events

@@ -19,7 +19,7 @@ from mcp_gen.compat.recordings.taps.command import tap_command
 from mcp_gen.compat.recordings.taps.http import tap_url
 from mcp_gen.core.errors import UsageError
 from mcp_gen.transports.http_client.pool import Pool
-from tests.compat.recordings.talking import WAIT_S, recorder_of
+from tests.compat.recordings.talking import WAIT_S, writer_of
 
 MCP_GEN = (sys.executable, "-c", "from mcp_gen.cli import main; main()")
 CAT = """
@@ -44,13 +44,13 @@ PYTHON = (sys.executable, "-S", "-c")
 
 def tapped(path: Path, code: str, sent: bytes, **limits: int) -> tuple[int, bytes]:
     """Run a program behind a tap; return its exit code, and what it said."""
-    recorder = recorder_of(path, "stdio", **limits)
+    writer = writer_of(path, "stdio", **limits)
     our_in, client_out = os.pipe()
     client_in, our_out = os.pipe()
 
     async def run() -> tuple[int, bytes]:
         tap = asyncio.to_thread(
-            tap_command, [*PYTHON, code], recorder, client_in=client_in, client_out=client_out
+            tap_command, [*PYTHON, code], writer, client_in=client_in, client_out=client_out
         )
         tapping = asyncio.create_task(tap)
         writing = asyncio.create_task(asyncio.to_thread(write, our_out, sent))
@@ -63,7 +63,7 @@ def tapped(path: Path, code: str, sent: bytes, **limits: int) -> tuple[int, byte
     try:
         return asyncio.run(run())
     finally:
-        recorder.aclose()
+        writer.aclose()
         for one in (our_in, client_in):
             os.close(one)
 
@@ -113,10 +113,10 @@ def test_a_recording_ends_at_its_limit_and_the_tap_goes_on(tmp_path: Path) -> No
 
 
 def test_a_program_that_there_is_not_is_said_in_one_line(tmp_path: Path) -> None:
-    recorder = recorder_of(tmp_path / "talk.jsonl", "stdio")
+    writer = writer_of(tmp_path / "talk.jsonl", "stdio")
     with pytest.raises(UsageError, match="'no-such-program' cannot be started: No such file"):
-        tap_command(["no-such-program"], recorder)
-    recorder.aclose()
+        tap_command(["no-such-program"], writer)
+    writer.aclose()
 
 
 def test_signals_go_to_the_command_and_stderr_is_its_own(tmp_path: Path) -> None:
@@ -164,7 +164,7 @@ async def slow_app(scope: Any, receive: Any, send: Any) -> None:
 
 def test_events_pass_as_they_come_and_a_client_that_goes_ends_the_stream(tmp_path: Path) -> None:
     path = tmp_path / "talk.jsonl"
-    recorder = recorder_of(path, "http")
+    writer = writer_of(path, "http")
     state: dict[str, Any] = {}
 
     async def app(scope: Any, receive: Any, send: Any) -> None:
@@ -173,7 +173,7 @@ def test_events_pass_as_they_come_and_a_client_that_goes_ends_the_stream(tmp_pat
     async def run() -> tuple[Any, list[bytes]]:
         state["seen"], state["left"] = asyncio.Event(), asyncio.Event()
         pool = Pool(WAIT_S)
-        async with listening(app) as url, tap_url(url, recorder) as (own, _):
+        async with listening(app) as url, tap_url(url, writer) as (own, _):
             async with asyncio.timeout(WAIT_S):
                 response = await pool.send("GET", own, [(b"accept", b"text/event-stream")], None)
                 chunks = response.chunks()
@@ -188,7 +188,7 @@ def test_events_pass_as_they_come_and_a_client_that_goes_ends_the_stream(tmp_pat
         return response.lines, came
 
     lines, came = asyncio.run(run())
-    recorder.aclose()
+    writer.aclose()
     assert came == [b'data: {"a":1}\n\n', b'data: {"a":2}\n\n']
     assert [value for name, value in lines if name == b"set-cookie"] == [b"a=1", b"b=2"]
     assert state["gone"]["type"] == "http.disconnect"
@@ -207,15 +207,15 @@ def test_events_pass_as_they_come_and_a_client_that_goes_ends_the_stream(tmp_pat
 def test_a_page_of_another_site_is_refused_and_a_server_that_is_gone_is_said(
     header: tuple[bytes, bytes], status: int, tmp_path: Path
 ) -> None:
-    recorder = recorder_of(tmp_path / "talk.jsonl", "http")
+    writer = writer_of(tmp_path / "talk.jsonl", "http")
 
     async def run() -> int:
         pool = Pool(WAIT_S)
-        async with tap_url("http://127.0.0.1:9/mcp", recorder) as (own, _):
+        async with tap_url("http://127.0.0.1:9/mcp", writer) as (own, _):
             response = await pool.send("POST", own, [header], b"{}")
             await response.aclose()
             await pool.aclose()
         return response.status
 
     assert asyncio.run(run()) == status
-    recorder.aclose()
+    writer.aclose()

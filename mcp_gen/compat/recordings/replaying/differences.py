@@ -10,7 +10,7 @@ from msgspec import Struct
 
 from mcp_gen.compat.json_values import is_array, is_object
 from mcp_gen.compat.recordings.pointers import Pointer, pointer_matches
-from mcp_gen.compat.recordings.replaying.bindings import TIMES, Bindings
+from mcp_gen.compat.recordings.replaying.live_values import TIMES, LiveValues
 
 __all__ = ["NOTHING", "Difference", "differences", "shown_value"]
 
@@ -52,7 +52,7 @@ class _Found(Struct, frozen=True):
 def differences(
     expected: Any,
     came: Any,
-    bindings: Bindings,
+    bindings: LiveValues,
     *,
     line: int,
     about: str,
@@ -83,7 +83,7 @@ def shown_value(value: Any) -> str:
 
 
 class _Comparison:
-    def __init__(self, bindings: Bindings, ignored: Sequence[Pointer]) -> None:
+    def __init__(self, bindings: LiveValues, ignored: Sequence[Pointer]) -> None:
         self._bindings = bindings
         self._ignored = ignored
 

@@ -10,13 +10,13 @@ import msgspec
 from msgspec import UNSET
 
 from mcp_gen.compat.json_values import Json, entries, member
-from mcp_gen.compat.recordings.replaying.bindings import Bindings
 from mcp_gen.compat.recordings.replaying.differences import (
     NOTHING,
     Difference,
     differences,
     shown_value,
 )
+from mcp_gen.compat.recordings.replaying.live_values import LiveValues
 
 if TYPE_CHECKING:
     from mcp_gen.compat.recordings.lines import RecordedLine
@@ -34,7 +34,7 @@ SETTLE_S = 0.1
 Key = tuple[str, ...]
 
 
-class _Frame(NamedTuple):
+class _LiveFrame(NamedTuple):
     """A live message."""
 
     event: WireEvent
@@ -56,7 +56,7 @@ class Expectations:
     def __init__(
         self,
         transcript: Transcript,
-        bindings: Bindings,
+        bindings: LiveValues,
         redactor: Redactor,
         *,
         timeout_s: float,
@@ -75,7 +75,7 @@ class Expectations:
         self._pending: list[tuple[int, RecordedLine, Any]] = []
         self._asked: dict[bytes, str] = {}
         """Methods of the client's requests, by their ids."""
-        self._came: dict[Key, deque[_Frame]] = defaultdict(deque)
+        self._came: dict[Key, deque[_LiveFrame]] = defaultdict(deque)
         transcript.listen(self._heard)
 
     # --- what is expected ---
@@ -128,9 +128,9 @@ class Expectations:
             return
         if event.message is UNSET:
             text = event.data.decode("utf-8", "backslashreplace")
-            self._came["text",].append(_Frame(event, text))
+            self._came["text",].append(_LiveFrame(event, text))
         for frame in entries(event.message):
-            self._came[self._key(frame)].append(_Frame(event, frame))
+            self._came[self._key(frame)].append(_LiveFrame(event, frame))
 
     async def _meet(self, number: int, line: RecordedLine, frame: Any) -> None:
         recorded: Any = line.text if frame is UNSET else frame
@@ -162,7 +162,7 @@ class Expectations:
         if found and shown != came:
             # Once more, without secrets: the live values are shown.
             again = differences(
-                expected, shown, Bindings(), line=number, about=about, ignored=self._ignored
+                expected, shown, LiveValues(), line=number, about=about, ignored=self._ignored
             )
             hidden = {one.path: one.came for one in again}
             found = [
@@ -173,7 +173,7 @@ class Expectations:
             ]
         self.found += found
 
-    async def _take(self, key: Key) -> _Frame | None:
+    async def _take(self, key: Key) -> _LiveFrame | None:
         if not self._came[key]:
             await self._transcript.first(
                 lambda event: bool(self._came[key]) or event.kind == "closed", self.timeout_s

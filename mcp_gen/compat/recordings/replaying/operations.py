@@ -46,7 +46,7 @@ class Operation(Struct, kw_only=True):
 
 
 class Operations:
-    """What a recorded client did, in order.
+    """Requests and notifications of a recorded client, in order.
 
     Args:
         recording: The recording.

@@ -13,9 +13,9 @@ import mcp_wire
 from mcp_gen.compat.recordings.lines import read_recording
 from mcp_gen.compat.recordings.pointers import read_pointer
 from mcp_gen.compat.recordings.redactor import PLACEHOLDER, Redactor
-from mcp_gen.compat.recordings.replaying.bindings import Bindings
 from mcp_gen.compat.recordings.replaying.differences import Difference
 from mcp_gen.compat.recordings.replaying.expectations import Expectations
+from mcp_gen.compat.recordings.replaying.live_values import LiveValues
 from mcp_gen.compat.recordings.replaying.playing import ExchangePlayer, MessagePlayer
 from mcp_gen.compat.recordings.replaying.restating import Restated
 from mcp_gen.compat.wire.http import HttpWire
@@ -100,7 +100,7 @@ async def replay(
     pointers = [read_pointer(one) for one in ignored]
     secrets = {_placeholder(name): value for name, value in (filled or {}).items()}
     redactor = Redactor(recording.head.redacted, secrets.values())
-    bindings = Bindings(secrets)
+    bindings = LiveValues(secrets)
     left_out = ["the recording has no end"] if recording.is_cut else []
     if revision is not None:
         [revision] = select([revision])

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from mcp_gen.compat.recordings.lines import Recording
     from mcp_gen.compat.recordings.pointers import Pointer
     from mcp_gen.compat.recordings.redactor import Redactor
-    from mcp_gen.compat.recordings.replaying.bindings import Bindings
+    from mcp_gen.compat.recordings.replaying.live_values import LiveValues
     from mcp_gen.compat.wire.wire import Wire
 
 __all__ = ["Restated"]
@@ -55,7 +55,7 @@ class Restated:
         self,
         recording: Recording,
         revision: str,
-        bindings: Bindings,
+        bindings: LiveValues,
         redactor: Redactor,
         ignored: Sequence[Pointer],
     ) -> None:

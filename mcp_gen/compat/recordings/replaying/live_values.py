@@ -1,4 +1,4 @@
-"""Bindings: values of a recording, and what the live server has in their place."""
+"""Live values: values of a recording, and what the live server has in their place."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import mcp_wire
 from mcp_gen.compat.json_values import is_array, is_object
 from mcp_gen.compat.recordings.redactor import PLACEHOLDER
 
-__all__ = ["TIMES", "Bindings"]
+__all__ = ["TIMES", "LiveValues"]
 
 _TIME = r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d(?:[.,]\d+)?(?:Z|[+-]\d\d:?\d\d)?"
 _UUID = r"[0-9a-fA-F]{8}-?(?:[0-9a-fA-F]{4}-?){3}[0-9a-fA-F]{12}"
@@ -25,7 +25,7 @@ MAX_PART_CHARS = 4096
 """Maximum length of what may stand in the place of a secret."""
 
 
-class Bindings:
+class LiveValues:
     """Values that differ from one conversation to the next: ids, cursors, states, secrets.
 
     Args:
