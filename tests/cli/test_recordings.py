@@ -9,6 +9,7 @@ import signal
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -18,10 +19,11 @@ from tests.compat.recordings.talking import SHELF, WAIT_S
 
 MCP_GEN = (sys.executable, "-c", "from mcp_gen.cli import main; main()")
 SHELF_FILE = str(Path(__file__).parents[1] / "compat/recordings/shelf.py") + ":make"
-LINES = [
+REVISION = "2025-06-18"
+LINES: list[dict[str, Any]] = [
     {"recording": 1, "started": "", "transport": "stdio", "server": "shelf"},
     {"id": 1, "method": "initialize"},
-    {"id": 1, "result": {"protocolVersion": "2025-06-18", "serverInfo": {"name": "shelf"}}},
+    {"id": 1, "result": {"protocolVersion": REVISION, "serverInfo": {"name": "shelf"}}},
     {"method": "notifications/initialized"},
     {"id": 2, "method": "tools/call"},
     {"id": 2, "result": {"content": [{"type": "text", "text": "4"}]}},
@@ -33,7 +35,7 @@ def talk(tmp_path: Path) -> str:
     """A recording that another server has made: its name and answers differ."""
     params = {
         "initialize": {
-            "protocolVersion": "2025-06-18",
+            "protocolVersion": REVISION,
             "capabilities": {},
             "clientInfo": {"name": "a", "version": "1"},
         },
@@ -45,7 +47,8 @@ def talk(tmp_path: Path) -> str:
         method = str(frame.get("method"))
         more = {"params": params[method]} if method in params else {}
         message = {"jsonrpc": "2.0", **frame, **more}
-        made.append(json.dumps({"at_s": 0, "from": sender, "kind": "message", "message": message}))
+        line = {"at_s": 0, "from": sender, "kind": "message", "revision": REVISION}
+        made.append(json.dumps({**line, "message": message}))
     path = tmp_path / "talk.jsonl"
     path.write_text("\n".join(made) + "\n")
     return str(path)
@@ -58,7 +61,7 @@ def test_a_difference_is_a_line_with_the_path_what_was_expected_and_what_came(ta
     lines = ran.stdout.splitlines()
     assert ran.exit_code == 1
     assert 'line 6: answer to tools/call $.result.content[0].text: expected "4", came "5"' in lines
-    assert lines[-1].endswith("talk.jsonl (None): 2 messages compared, 3 differences")
+    assert lines[-1].endswith("talk.jsonl (2025-06-18): 2 messages compared, 3 differences")
 
 
 def test_the_same_is_printed_as_json(talk: str) -> None:
@@ -77,7 +80,7 @@ def test_the_same_is_printed_as_json(talk: str) -> None:
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        (("--to", "no.py"), "there is no file no.py"),
+        (("--to", "no.py"), "no such file: no.py"),
         (("--to", SHELF_FILE, "--as", "2020-01-01"), "no revision '2020-01-01'"),
         (("--to", SHELF_FILE, "--fill", "x"), "--fill: expected `NUMBER=VALUE`"),
         (("--to", SHELF_FILE, "--fill", "x=1"), "expected the number of a placeholder"),

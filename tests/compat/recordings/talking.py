@@ -6,10 +6,11 @@ import asyncio
 import os
 import socket
 import sys
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
+from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
 
+from mcp_gen.compat.json_values import Json
 from mcp_gen.compat.method_names import NoSuchMethod
 from mcp_gen.compat.plugin.listening import listening
 from mcp_gen.compat.recordings.redactor import Redactor
@@ -56,10 +57,10 @@ async def open_alone(client: ReferenceClient) -> None:
 
 
 async def call(
-    client: ReferenceClient, name: str, arguments: Mapping[str, object], meta: object = None
+    client: ReferenceClient, name: str, arguments: Json, meta: Json | None = None
 ) -> None:
     params = {"name": name, "arguments": arguments}
-    await client.call_through("call_tool", params, meta=meta if isinstance(meta, dict) else None)
+    await client.call_through("call_tool", params, meta=meta)
 
 
 class Named(Answers):
@@ -124,7 +125,7 @@ async def record_http(path: Path, revision: str, url: str, talks: Talk = talk) -
 
 
 @asynccontextmanager
-async def shelf_url(revision: str, *, is_changed: bool = False) -> AsyncIterator[str]:
+async def shelf_url(revision: str, *, is_changed: bool = False) -> AsyncGenerator[str]:
     """Serve the server of the tests over HTTP in this process."""
     app = make(is_changed=is_changed).asgi(legacy_sse_path="/sse")
     path = "/sse" if profile(revision).http_transport == "sse_pair" else "/mcp"
