@@ -59,8 +59,9 @@ class ReplayReport(Struct, frozen=True, kw_only=True):
         return not self.differences
 
     def __str__(self) -> str:
-        at = "" if self.revision == self.at else f", restated at {self.at}"
-        head = f"{self.recording} ({self.revision}{at}): {self.compared} messages compared"
+        is_restated = self.revision not in (None, self.at)
+        at = f"{self.revision}, restated at {self.at}" if is_restated else self.at
+        head = f"{self.recording} ({at}): {self.compared} messages compared"
         number = len(self.differences)
         tail = "equal" if not number else f"{number} difference{'s' * (number > 1)}"
         return "\n".join(
