@@ -124,7 +124,7 @@ FLOORS: Mapping[str, tuple[tuple[str, ...], ...]] = {
         ),
         ("scenarios.asking",),
         ("doctor",),
-        ("recordings",),
+        ("recordings", "stubs"),
         ("recordings.replaying", "recordings.taps"),
         ("plugin",),
         ("demo",),

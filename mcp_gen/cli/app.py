@@ -20,6 +20,7 @@ from mcp_gen.cli.commands.record import record
 from mcp_gen.cli.commands.replay import replay
 from mcp_gen.cli.commands.run import run
 from mcp_gen.cli.commands.schema import schema
+from mcp_gen.cli.commands.stubs import stubs
 from mcp_gen.cli.commands.tools import tools
 from mcp_gen.cli.commands.types import types
 from mcp_gen.cli.console.advice import AdvisingCommand
@@ -57,6 +58,7 @@ app.command(cls=AdvisingCommand, epilog=DEMO_EPILOG)(demo)
 app.command(cls=AdvisingCommand)(doctor)
 app.command(cls=AdvisingCommand, context_settings={"allow_interspersed_args": False})(record)
 app.command(cls=AdvisingCommand)(replay)
+app.command(cls=AdvisingCommand)(stubs)
 app.command(cls=AdvisingCommand)(diff)
 app.command(cls=AdvisingCommand)(types)
 app.command(cls=AdvisingCommand)(methods)
