@@ -10,7 +10,7 @@ from codegen.decisions import Told, decisions
 from codegen.emit.changelog import change_pages, change_table
 from codegen.emit.members import members, required
 from codegen.emit.package import change_modules
-from codegen.emit.python_text import annotation
+from codegen.emit.python_source import annotation
 from codegen.emit.senders import results
 from codegen.errors import Stop
 from codegen.extensions.facts import ExtensionFacts

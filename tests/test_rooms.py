@@ -125,6 +125,8 @@ FLOORS: Mapping[str, tuple[tuple[str, ...], ...]] = {
         ("checks.clients.tasks", "scenarios.asking", "zoo.clients.tasks"),
         ("scenarios.tasks",),
         ("doctor",),
+        ("recordings", "stubs"),
+        ("recordings.replaying", "recordings.taps"),
         ("plugin",),
         ("demo",),
     ),

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import Any
 
-from codegen.emit.python_text import literal
+from codegen.emit.python_source import literal
 from codegen.errors import CodegenError
 from codegen.model import ir
 from codegen.model.names import snake
