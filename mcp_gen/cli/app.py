@@ -13,6 +13,7 @@ from mcp_gen.cli.commands.diff import diff
 from mcp_gen.cli.commands.doctor import doctor
 from mcp_gen.cli.commands.init import init
 from mcp_gen.cli.commands.inspect import inspect
+from mcp_gen.cli.commands.lock import lock
 from mcp_gen.cli.commands.methods import methods
 from mcp_gen.cli.commands.prompt import prompt
 from mcp_gen.cli.commands.read import read
@@ -53,6 +54,7 @@ def common(
 
 app.command(cls=AdvisingCommand, epilog=DEMO_EPILOG)(demo)
 app.command(cls=AdvisingCommand)(doctor)
+app.command(cls=AdvisingCommand)(lock)
 app.command(cls=AdvisingCommand)(diff)
 app.command(cls=AdvisingCommand)(types)
 app.command(cls=AdvisingCommand)(methods)

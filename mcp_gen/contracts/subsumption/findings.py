@@ -8,7 +8,6 @@ from typing import Any, Literal, TypeAlias
 __all__ = ["ITEM", "OTHERS", "FindingKind", "SchemaFinding", "Step"]
 
 FindingKind: TypeAlias = Literal[
-    "alternatives",
     "excluded",
     "kind",
     "multiple",
