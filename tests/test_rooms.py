@@ -58,6 +58,12 @@ FLOORS: Mapping[str, tuple[tuple[str, ...], ...]] = {
         ("schema",),
         ("process", "worker"),
     ),
+    "mcp_gen.contracts": (
+        ("subsumption",),
+        ("lock", "annotations", "wording"),
+        ("changes",),
+        ("approval",),
+    ),
     "mcp_gen.values": (
         ("custom_types", "pydantic_types"),
         ("json_overlap", "plain_defaults"),
@@ -123,7 +129,7 @@ FLOORS: Mapping[str, tuple[tuple[str, ...], ...]] = {
             "zoo.servers.tasks",
         ),
         ("scenarios.asking",),
-        ("doctor",),
+        ("doctor", "promises"),
         ("plugin",),
         ("demo",),
     ),

@@ -1,4 +1,4 @@
-"""Contracts: what a server promises, kept in a lock, and what a change of it means to callers.
+"""Contracts: locks of what a server promises, and the meaning of changes to callers.
 
 Imported by: manager, compat, cli.
 """

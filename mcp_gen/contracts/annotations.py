@@ -44,13 +44,16 @@ class AnnotationChange(NamedTuple):
 def annotation_changes(old: Any, new: Any) -> list[AnnotationChange]:
     """Return the annotations of schemas that are added, changed or removed.
 
-    Those of a part that is there no more are left out.
+    Those of a part that is there no more are left out, and so are defaults of new parts.
     """
     before, after = dict(_annotations(old)), dict(_annotations(new))
     places = {where for where, _ in _places(new)}
+    known = {where for where, _ in _places(old)}
     found: list[AnnotationChange] = []
     for where, keyword in sorted(before.keys() | after.keys()):
         one, other = before.get((where, keyword), ""), after.get((where, keyword), "")
+        if keyword == "default" and where not in known:
+            continue
         if one != other and (other or where in places):
             found.append(AnnotationChange(where, keyword, one, other))
         if len(found) >= MAX_CHANGES:

@@ -14,6 +14,7 @@ from mcp_gen.contracts.subsumption.comparing import (
     SchemaComparison,
     compare_schemas,
 )
+from mcp_gen.contracts.subsumption.document import Document, Part, meaning
 from mcp_gen.contracts.subsumption.json_values import Unreadable, key_of
 from mcp_gen.contracts.wording import finding_text
 
@@ -26,7 +27,7 @@ __all__ = [
 ]
 
 ChangeVerdict: TypeAlias = Literal["breaks", "cannot tell", "changed", "compatible"]
-"""What a change means to callers, the worst first.
+"""Meaning of a change to callers, the worst first.
 
 `changed` breaks no call, but changes what models or people read.
 """
@@ -78,9 +79,9 @@ def compare_locks(
         )
         for change in changes:
             found.setdefault(change, []).append(revision)
+    spoken = ContractChange("compatible", "protocol", "is spoken at this revision too")
     for revision in new.revisions:
-        if revision not in old.revisions:
-            spoken = ContractChange("compatible", "protocol", "is spoken at this revision too")
+        if old.revisions.get(revision) is None:
             found.setdefault(spoken, []).append(revision)
     made = [replace(one, revisions=tuple(dict.fromkeys(at))) for one, at in found.items()]
     return tuple(sorted(made, key=lambda one: CHANGE_VERDICTS.index(one.verdict)))
@@ -208,9 +209,19 @@ def _of_schemas(
         for name in sorted(gone):
             says = f"arguments.{name} is not declared any more, and may be ignored"
             yield ContractChange("changed", subject, says)
-    if compared.verdict == "compatible" and not told and not gone:
+    if compared.verdict == "compatible" and not _mean_the_same(old, new):
         says = "takes more arguments" if direction == "arguments" else "promises more of results"
         yield ContractChange("compatible", subject, f"{says}, or says the same otherwise")
+
+
+def _mean_the_same(old: Any, new: Any) -> bool:
+    """Return True if two schemas differ in annotations alone."""
+    budget = CompareLimits().budget()
+    try:
+        one, other = (meaning(Part(Document(held), held), budget) for held in (old, new))
+    except (Unreadable, RecursionError):
+        return False
+    return one == other
 
 
 def _names(schema: Any) -> set[str]:

@@ -76,7 +76,7 @@ LISTS = (
 
 @dataclass(frozen=True)
 class RevisionPromise:
-    """What a server promises at one revision; its items are plain JSON as it has sent them.
+    """Promises of a server at one revision; its items are plain JSON as it has sent them.
 
     Args:
         capabilities: The capabilities that it declares.
@@ -102,7 +102,7 @@ class RevisionPromise:
 
 @dataclass(frozen=True)
 class ServerLock:
-    """What a server promises at every revision that it speaks.
+    """Promises of a server at every revision that it speaks.
 
     Args:
         server: Its name, title and version, as it says.

@@ -140,7 +140,7 @@ def test_a_hostile_pair_ends_soon(name: str) -> None:
         {"$ref": 5},
         {"$dynamicRef": "#x"},
         {"$schema": "urn:unknown", "type": "string"},
-                {"$id": "urn:a", "allOf": [{"$id": "urn:b", "type": "integer"}]},
+        {"$id": "urn:a", "allOf": [{"$id": "urn:b", "type": "integer"}]},
     ],
 )
 def test_what_is_no_schema_or_is_not_read_is_not_told(schema: Any) -> None:

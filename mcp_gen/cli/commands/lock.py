@@ -193,8 +193,8 @@ def _write(found: ServerLock, output: str) -> None:
         Path(output).write_text(text, "utf-8")
     except OSError as error:
         raise UsageError(f"--output: {output} cannot be written: {error.strerror}") from None
-    newest = next(iter(found.revisions.values()))
-    print(f"{output}: {len(newest.tools)} tools at {', '.join(found.revisions)}")
+    count = len(next(iter(found.revisions.values())).tools)
+    print(f"{output}: {count} {'tool' if count == 1 else 'tools'} at {', '.join(found.revisions)}")
 
 
 def _compared(

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 __all__ = ["CompareLimits", "Direction", "SchemaComparison", "Verdict", "compare_schemas"]
 
 Direction: TypeAlias = Literal["arguments", "results"]
-"""Who sends the values: callers send arguments, the server sends results."""
+"""Sender of the values: callers send arguments, the server sends results."""
 Verdict: TypeAlias = Literal["breaks", "cannot tell", "compatible"]
 """Outcome for callers, the worst first."""
 
@@ -42,6 +42,10 @@ class CompareLimits:
     steps: int = 20_000
     depth: int = 48
     alternatives: int = 200
+
+    def budget(self) -> Budget:
+        """Return a budget with these limits."""
+        return Budget(self.steps, self.depth, self.alternatives)
 
 
 @dataclass(frozen=True)
@@ -87,8 +91,7 @@ def compare_schemas(
     """
     narrow, wide = (old, new) if direction == "arguments" else (new, old)
     limits = limits or CompareLimits()
-    budget = Budget(limits.steps, limits.depth, limits.alternatives)
-    judge = Judge(budget, as_sent=as_sent)
+    judge = Judge(limits.budget(), as_sent=as_sent)
     some: Conjunction = (Part(document := Document(narrow), document.root),)
     others: Conjunction = (Part(document := Document(wide), document.root),)
     if as_sent and direction == "arguments":

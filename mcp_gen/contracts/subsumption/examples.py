@@ -169,7 +169,7 @@ class ExampleMaker:
 
     def _has(self, shape: Shape, value: Any) -> bool:
         try:
-            return self._judge.holds(shape, value) is not False
+            return self._judge.membership.holds(shape, value) is not False
         except TooMuchWork:
             raise
         except Unreadable:

@@ -21,7 +21,7 @@ FindingKind: TypeAlias = Literal[
     "unique",
     "values",
 ]
-"""What differs; `excluded` is a member or an item that may not be there."""
+"""Kind of a difference; `excluded` is a member or an item that may not be there."""
 
 ITEM = "[*]"
 """Step to any further item."""

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from mcp_gen.contracts.subsumption.document import Document, Part, TooMuchWork, meaning
 from mcp_gen.contracts.subsumption.emptiness import Emptiness
 from mcp_gen.contracts.subsumption.findings import ITEM, OTHERS, SchemaFinding, Step
-from mcp_gen.contracts.subsumption.json_values import Unreadable, exact, key_of, kind_of
+from mcp_gen.contracts.subsumption.json_values import Unreadable, key_of
 from mcp_gen.contracts.subsumption.members import (
     Patterns,
     is_closed,
@@ -18,6 +18,7 @@ from mcp_gen.contracts.subsumption.members import (
     member,
     other_members,
 )
+from mcp_gen.contracts.subsumption.membership import Membership
 from mcp_gen.contracts.subsumption.plain_facets import plain_findings, whole_range
 from mcp_gen.contracts.subsumption.reading import Reader
 from mcp_gen.contracts.subsumption.shapes import (
@@ -47,7 +48,7 @@ _Pair = tuple[frozenset[tuple[int, int]], frozenset[tuple[int, int]]]
 
 
 class Judge:
-    """Compares schemas: is each value that fits the narrow ones a value of the wide ones?
+    """Compares schemas: proves that each value that fits the narrow ones fits the wide ones.
 
     A pair that is met again while it is compared is taken to hold, as values end somewhere: so
     recursive schemas are compared. Nothing stays taken for granted if the pair then does not hold.
@@ -63,6 +64,7 @@ class Judge:
         self.patterns = Patterns()
         self.emptiness = Emptiness(budget, self.patterns)
         self.reader = self.emptiness.reader = Reader(budget, self.emptiness.are_disjoint)
+        self.membership = Membership(budget, self.patterns, self.reader)
         self._assumed: dict[_Pair, None] = {}
         """Pairs that hold, or that are being compared; in the order in which they were met."""
         self._differ: dict[_Pair, list[SchemaFinding]] = {}
@@ -231,13 +233,19 @@ class Judge:
         """Return the only values of a shape; None if there are too many."""
         if one.values is not None:
             alone = replace(one, values=None)
-            return [value for value in one.values.values() if self.holds(alone, value) is not False]
+            return [
+                value
+                for value in one.values.values()
+                if self.membership.holds(alone, value) is not False
+            ]
         if one.kind == "number" and 1 in one.multiples:
             low, high, *_ = whole_range(one)
             if low is not None and high is not None and high - low < MAX_INTEGERS:
                 alone = replace(one, range=ANY_RANGE)
                 numbers = range(int(low), int(high) + 1)
-                return [value for value in numbers if self.holds(alone, value) is not False]
+                return [
+                    value for value in numbers if self.membership.holds(alone, value) is not False
+                ]
         if one.kind == "null":
             return [None]
         if one.kind == "boolean":
@@ -249,7 +257,7 @@ class Judge:
         gone: list[Any] = []
         unsure: list[Any] = []
         for value in values:
-            verdicts = [self.holds(other, value) for other in among]
+            verdicts = [self.membership.holds(other, value) for other in among]
             if True not in verdicts:
                 (unsure if None in verdicts else gone).append(value)
         found: list[SchemaFinding] = []
@@ -259,52 +267,6 @@ class Judge:
         if unsure:
             found.append(SchemaFinding("values", False, _listed(unsure), example=tuple(unsure[:3])))
         return found
-
-    def holds(self, shape: Shape, value: Any) -> bool | None:
-        """Return True if a value has a shape, False if not, None if it cannot be told."""
-        if shape.values is not None:
-            self._budget.spend()
-            if key_of(value) not in shape.values:
-                return False
-        if value.__class__ in (int, float) and kind_of(value) == "number":
-            number = exact(value)
-            if not shape.range.holds(number):
-                return False
-            if any((number / one).denominator != 1 for one in shape.multiples if one):
-                return False
-        elif isinstance(value, str):
-            if not shape.size.holds(exact(len(value))):
-                return False
-            if not all(self.patterns.matches(one, value) for one in shape.patterns):
-                return False
-        elif value.__class__ in (list, dict):
-            return self._holds_inside(shape, value)
-        return None if shape.opaque else True
-
-    def _holds_inside(self, shape: Shape, value: Any) -> bool | None:
-        if not shape.size.holds(exact(len(value))):
-            return False
-        verdicts: list[bool | None] = [None] if shape.opaque else []
-        if value.__class__ is list:
-            if shape.is_unique and len({key_of(one) for one in value}) < len(value):
-                return False
-            verdicts += [self._fits(one, item(shape, place)) for place, one in enumerate(value)]
-        else:
-            if not shape.required <= value.keys():
-                return False
-            for name, one in value.items():
-                parts = member(shape, name, self.patterns, as_sent=False)
-                verdicts += [self._fits(one, parts), self._fits(name, shape.names)]
-        return False if False in verdicts else (None if None in verdicts else True)
-
-    def _fits(self, value: Any, parts: Conjunction | None) -> bool | None:
-        """Return True if a value fits schemas, False if not, None if it cannot be told."""
-        if parts is None:
-            return False
-        self._budget.spend()
-        kind = kind_of(value)
-        verdicts = [self.holds(one, value) for one in self.reader.shapes(parts) if one.kind == kind]
-        return True if True in verdicts else (None if None in verdicts else False)
 
     # --- one shape against another ---
 
@@ -370,7 +332,7 @@ class Judge:
         some = member(one, name, self.patterns, as_sent=self.as_sent)
         if some is None or self.emptiness.has_no_values(some):
             return None
-        if one.names and self._fits(name, one.names) is False:
+        if one.names and self.membership.fits(name, one.names) is False:
             return None
         room = one.size.high is None or len(one.required | {name}) <= one.size.high
         return some if room else None
@@ -417,7 +379,7 @@ class Judge:
         found: list[SchemaFinding] = []
         for name in names:
             some = self._present(one, name)
-            verdict = None if some is None else self._fits(name, other.names)
+            verdict = None if some is None else self.membership.fits(name, other.names)
             if some is not None and verdict is not True:
                 found.append(SchemaFinding("names", verdict is False, path=(name,)))
         is_open = other_members(one, as_sent=self.as_sent) is not None or _matching(one)

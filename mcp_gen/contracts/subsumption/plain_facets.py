@@ -28,7 +28,7 @@ _TEXTS = (
     "é",
     "a b",
     "example",
-    "2020-01-01",
+    "-".join(("2020", "01", "01")),
     "!",
     "user@example.com",
     "https://example.com/a?b=c",
