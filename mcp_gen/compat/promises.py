@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import mcp_wire
 from mcp_gen.compat.checks.trial import TriedServer
-from mcp_gen.compat.json_values import Json, is_object, member, objects
+from mcp_gen.compat.json_values import Json, is_array, is_object, member, objects
 from mcp_gen.compat.patience import Patience
 from mcp_gen.contracts.lock import LISTS, RevisionPromise, ServerLock, promised_items
 from mcp_gen.core.errors import RequestTimeout, SessionLost, TransportError
@@ -92,7 +92,7 @@ async def _promise(server: TriedServer) -> tuple[RevisionPromise, Json] | str:
         return f"offered {agreed}"
     result = reply.result
     supported = member(result, "supportedVersions")
-    if isinstance(supported, list) and server.profile.revision not in supported:
+    if is_array(supported) and server.profile.revision not in supported:
         return f"supports {', '.join(map(str, supported))}"
     key = server.profile.server_info_key
     info = member(result, "_meta", key) if key else result.get("serverInfo")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any, NamedTuple, cast
+from typing import Any, NamedTuple
 
 from mcp_gen.contracts.subsumption.document import (
     ARRAYS_OF_SCHEMAS,
@@ -11,7 +11,7 @@ from mcp_gen.contracts.subsumption.document import (
     MAPS_OF_SCHEMAS,
     SINGLE_SCHEMAS,
 )
-from mcp_gen.contracts.subsumption.json_values import Unreadable, key_of
+from mcp_gen.contracts.subsumption.json_values import Unreadable, is_array, is_object, key_of
 
 __all__ = ["AnnotationChange", "annotation_changes", "shown_value"]
 
@@ -90,23 +90,21 @@ def _places(schema: Any) -> Iterator[tuple[str, dict[str, Any]]]:
     waiting: list[tuple[str, Any, int]] = [("", schema, 0)]
     while waiting:
         where, one, depth = waiting.pop()
-        if not isinstance(one, dict) or depth > MAX_DEPTH:
+        if not is_object(one) or depth > MAX_DEPTH:
             continue
-        members = cast("dict[str, Any]", one)
+        members = one
         yield where, members
         for keyword, value in members.items():
             # Names of members are paths of values; other keywords stand in brackets.
-            if keyword in SINGLE_SCHEMAS and isinstance(value, dict):
+            if keyword in SINGLE_SCHEMAS and is_object(value):
                 waiting.append((f"{where}[{keyword}]", value, depth + 1))
-            elif keyword in ARRAYS_OF_SCHEMAS and isinstance(value, list):
-                held: list[Any] = value
+            elif keyword in ARRAYS_OF_SCHEMAS and is_array(value):
+                held = value
                 waiting += [
                     (f"{where}[{keyword} {place}]", part, depth + 1)
                     for place, part in enumerate(held)
                 ]
-            elif (keyword in MAPS_OF_SCHEMAS or keyword in _DEFINITIONS) and isinstance(
-                value, dict
-            ):
-                named = cast("dict[str, Any]", value)
+            elif (keyword in MAPS_OF_SCHEMAS or keyword in _DEFINITIONS) and is_object(value):
+                named = value
                 inside = where if keyword == "properties" else f"{where}[{keyword}]"
                 waiting += [(f"{inside}.{name}", part, depth + 1) for name, part in named.items()]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
-from typing import Any, Literal, TypeAlias, cast, get_args
+from typing import Any, Literal, TypeAlias, get_args
 
 from mcp_gen.contracts.annotations import annotation_changes, shown_value
 from mcp_gen.contracts.lock import LISTS, PromisedList, RevisionPromise, ServerLock
@@ -15,7 +15,7 @@ from mcp_gen.contracts.subsumption.comparing import (
     compare_schemas,
 )
 from mcp_gen.contracts.subsumption.document import Document, Part, meaning
-from mcp_gen.contracts.subsumption.json_values import Unreadable, key_of
+from mcp_gen.contracts.subsumption.json_values import Unreadable, is_array, is_object, key_of
 from mcp_gen.contracts.wording import finding_text
 
 __all__ = [
@@ -144,10 +144,8 @@ def _of_capabilities(old: Json, new: Json, where: str) -> Iterator[ContractChang
             yield ContractChange("breaks", subject, "is not declared any more")
         elif _has(after) and not _has(before):
             yield ContractChange("compatible", subject, "is declared now")
-        elif isinstance(before, dict) and isinstance(after, dict):
-            yield from _of_capabilities(
-                cast("Json", before), cast("Json", after), f"{where}{name}."
-            )
+        elif is_object(before) and is_object(after):
+            yield from _of_capabilities(before, after, f"{where}{name}.")
         elif _differ(before, after):
             says = f"was {shown_value(before)}, and is {shown_value(after)}"
             yield ContractChange("cannot tell", subject, says)
@@ -209,7 +207,7 @@ def _of_schemas(
         for name in sorted(gone):
             says = f"arguments.{name} is not declared any more, and may be ignored"
             yield ContractChange("changed", subject, says)
-    if compared.verdict == "compatible" and not _mean_the_same(old, new):
+    if compared.verdict == "compatible" and not gone and not _mean_the_same(old, new):
         says = "takes more arguments" if direction == "arguments" else "promises more of results"
         yield ContractChange("compatible", subject, f"{says}, or says the same otherwise")
 
@@ -225,8 +223,8 @@ def _mean_the_same(old: Any, new: Any) -> bool:
 
 
 def _names(schema: Any) -> set[str]:
-    named = cast("Json", schema).get("properties") if isinstance(schema, dict) else None
-    return set(cast("Json", named)) if isinstance(named, dict) else set()
+    named: Any = schema.get("properties") if is_object(schema) else None
+    return set(named) if is_object(named) else set()
 
 
 def _of_execution(subject: str, old: Any, new: Any, compare: _Compare) -> Iterator[ContractChange]:
@@ -237,7 +235,11 @@ def _of_execution(subject: str, old: Any, new: Any, compare: _Compare) -> Iterat
         says = f"calls as tasks were {before}, and are {after}"
         yield ContractChange(verdict, subject, says)
     rest = [
-        {name: one for name, one in cast("Json", held or {}).items() if name != "taskSupport"}
+        {
+            name: one
+            for name, one in (held if is_object(held) else {}).items()
+            if name != "taskSupport"
+        }
         for held in (old, new)
     ]
     if _differ(*rest):
@@ -253,7 +255,7 @@ _TASKS = {
 
 
 def _task_support(execution: Any) -> str:
-    held = cast("Json", execution) if isinstance(execution, dict) else {}
+    held = execution if is_object(execution) else {}
     return str(held.get("taskSupport", "forbidden"))
 
 
@@ -280,8 +282,8 @@ def _of_prompt_arguments(
 
 
 def _by_name(arguments: Any) -> dict[str, Json]:
-    held: list[Any] = arguments if isinstance(arguments, list) else []
-    return {str(one.get("name")): cast("Json", one) for one in held if isinstance(one, dict)}
+    held = arguments if is_array(arguments) else []
+    return {str(one.get("name")): one for one in held if is_object(one)}
 
 
 def _of_media_type(subject: str, old: Any, new: Any, compare: _Compare) -> Iterator[ContractChange]:

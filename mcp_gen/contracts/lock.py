@@ -8,9 +8,10 @@ import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, TypeAlias, cast
+from typing import Any, TypeAlias
 
 import mcp_wire
+from mcp_gen.contracts.subsumption.json_values import is_array, is_object
 from mcp_gen.core.errors import UsageError
 
 __all__ = [
@@ -33,6 +34,7 @@ MAX_BYTES = 64 * 1024 * 1024
 
 _FORMAT_KEY, _REVISIONS = "mcpLock", "revisions"
 _WITH, _WITHOUT = "with", "without"
+_MODIFIED = "lastModified"
 _INVISIBLE = re.compile(r"[^\n -~]")
 
 
@@ -126,9 +128,8 @@ def promised_items(one: PromisedList, listed: Iterable[Json]) -> dict[str, Json]
     for item in listed:
         made = {name: value for name, value in item.items() if name != "size"}
         hints = made.get("annotations")
-        if isinstance(hints, dict) and "lastModified" in hints:
-            kept = cast("Json", hints)
-            made["annotations"] = {n: one for n, one in kept.items() if n != "lastModified"}
+        if is_object(hints):
+            made["annotations"] = {key: hint for key, hint in hints.items() if key != _MODIFIED}
         key = name = str(item.get(one.key, ""))
         number = 1
         while key in found:
@@ -166,11 +167,9 @@ def _newest_first(revisions: Iterable[str]) -> list[str]:
 
 
 def _sorted(value: Any) -> Any:
-    if isinstance(value, dict):
-        members = cast("Json", value)
-        return {name: _sorted(members[name]) for name in sorted(members)}
-    items: list[Any] | None = value if isinstance(value, list) else None
-    return value if items is None else [_sorted(one) for one in items]
+    if is_object(value):
+        return {name: _sorted(value[name]) for name in sorted(value)}
+    return [_sorted(one) for one in value] if is_array(value) else value
 
 
 def _escaped(found: re.Match[str]) -> str:
@@ -258,13 +257,12 @@ def decode_lock(text: str, where: str = "lock") -> ServerLock:
         made: Any = json.loads(text)
     except (ValueError, RecursionError):
         raise UsageError(f"{where}: is no JSON; {again}") from None
-    if not isinstance(made, dict) or _FORMAT_KEY not in made:
+    if not is_object(made) or _FORMAT_KEY not in made:
         raise UsageError(f"{where}: is no lock; {again}")
-    held = cast("Json", made)
-    if held[_FORMAT_KEY] != FORMAT:
-        raise UsageError(f"{where}: is a lock of format {held[_FORMAT_KEY]}, not {FORMAT}; {again}")
+    if made[_FORMAT_KEY] != FORMAT:
+        raise UsageError(f"{where}: is a lock of format {made[_FORMAT_KEY]}, not {FORMAT}; {again}")
     try:
-        return _decoded(held)
+        return _decoded(made)
     except (AttributeError, KeyError, TypeError):
         raise UsageError(f"{where}: is a lock that has been damaged; {again}") from None
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Any, TypeVar, overload
+from typing import TYPE_CHECKING, Any, TypeVar, cast, overload
 
 from mcp_gen.core.errors import UsageError
 from mcp_gen.core.mistakes.checks import (
@@ -396,7 +396,7 @@ def _read_locks(lock: Any) -> dict[str, ServerLock]:
     # Loaded only by programs that lock servers.
     from mcp_gen.contracts.lock import read_lock
 
-    files: Mapping[str, Any] = lock
+    files = cast("Mapping[str, str]", lock)
     return {name: read_lock(path) for name, path in files.items()}
 
 

@@ -126,9 +126,8 @@ def lock(
         fail("lock", error, UNREACHED)
     except KeyboardInterrupt:
         fail("lock", "interrupted", INTERRUPTED)
-    failing = {"breaks"} | (set() if allow_unclear else {"cannot tell"})
-    failing |= {"changed"} if strict else set()
-    if any(one.verdict in failing for one in changes):
+    passing = {"compatible": True, "changed": not strict, "cannot tell": allow_unclear}
+    if not all(passing.get(one.verdict, False) for one in changes):
         _advise(output, target or "TARGET")
         raise typer.Exit(1)
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import json
 from fractions import Fraction
-from typing import Any, Literal, TypeAlias, cast, get_args
+from typing import Any, Literal, TypeAlias, TypeGuard, cast, get_args
 
-__all__ = ["KINDS", "Kind", "Unreadable", "exact", "key_of", "kind_of"]
+__all__ = ["KINDS", "Kind", "Unreadable", "exact", "is_array", "is_object", "key_of", "kind_of"]
 
 Kind: TypeAlias = Literal["null", "boolean", "number", "string", "array", "object"]
 """Kinds of JSON values. An integer is a number."""
@@ -27,6 +27,16 @@ _MAX_EXPONENT = 1_000
 
 class Unreadable(Exception):
     """Part of a schema that cannot be compared; the text says why."""
+
+
+def is_object(value: Any) -> TypeGuard[dict[str, Any]]:
+    """Return True for a JSON object."""
+    return isinstance(value, dict)
+
+
+def is_array(value: Any) -> TypeGuard[list[Any]]:
+    """Return True for a JSON array."""
+    return isinstance(value, list)
 
 
 def kind_of(value: Any) -> Kind:

@@ -201,7 +201,7 @@ class Reader:
         return replace(shape, items=(rule,))
 
     def _object_shape(self, part: Part, members: Json) -> Shape:
-        required = members.get("required")
+        required: Any = members.get("required")
         shape = Shape(
             "object",
             size=_sizes(members, "minProperties", "maxProperties"),
