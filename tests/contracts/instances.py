@@ -14,6 +14,7 @@ POOL = 16
 """Values that are made of each part of a schema; members are picked from them."""
 DEPTH = 6
 ANY = (None, True, False, 0, 1, -3, 2.5, "", "ab", "a long text", [], [1, 1], {}, {"a": 1})
+SMALL = (None, True, 0, 2.5, "", "ab", [], {})
 TEXTS = ("", "a", "b", "ab", "abc", "red", "abcd", "0123456789", "2020-01-01", "é", "a" * 11)
 NUMBERS = (0, 1, -1, 2, 3, 4, 5, 6, 7, 8, 10, -3, -4, 0.5, 1.5, 2.5, 0.1, 0.3, 7.5, 100, -100)
 OTHERS = ("other", "x-other", "z")
@@ -36,8 +37,10 @@ class _Maker:
     def one(self, schema: Any, depth: int) -> Any:
         """Return one value; with luck it fits the schema."""
         random = self._random
-        if not isinstance(schema, dict) or depth > DEPTH:
+        if not isinstance(schema, dict):
             return random.choice(ANY)
+        if depth > DEPTH:
+            return random.choice(SMALL)
         if "$ref" in schema:
             return random.choice(self.pool(self._resolve(schema["$ref"]), depth + 1))
         if "const" in schema:
@@ -65,9 +68,14 @@ class _Maker:
 
     def _of_all(self, parts: list[Any], depth: int) -> Any:
         made = [self._random.choice(self.pool(part, depth + 1)) for part in parts]
-        if all(isinstance(one, dict) for one in made):
-            return {name: value for one in made for name, value in one.items()}
-        return made[0]
+        if not all(isinstance(one, dict) for one in made):
+            return made[0]
+        merged = {name: value for one in made for name, value in one.items()}
+        if not self._as_sent or len(parts) == 1 or any(map(_says_others, parts)):
+            return merged
+        # Together they declare members: what one of them allows beside those is not sent.
+        declared = {name for part in parts for name in _declared(part)}
+        return {name: value for name, value in merged.items() if name in declared}
 
     def _null(self, schema: Any, depth: int) -> None:
         return None
@@ -111,7 +119,7 @@ class _Maker:
             if name not in named:
                 made[name] = random.choice(ANY)
         others = schema.get("additionalProperties")
-        is_open = "patternProperties" in schema or "properties" not in schema or depth < 0
+        is_open = "patternProperties" in schema or "properties" not in schema
         may_be_more = others is not None or is_open or not self._as_sent
         if may_be_more and others is not False and random.random() < 0.4:
             held = True if others is None else others
@@ -120,6 +128,14 @@ class _Maker:
             if random.random() < 0.4:
                 made["x-e"] = random.choice(self.pool(part, depth + 1))
         return made
+
+
+def _says_others(part: Any) -> bool:
+    return "additionalProperties" in part or "patternProperties" in part
+
+
+def _declared(part: Any) -> set[str]:
+    return {*part.get("properties", {}), *part.get("required", ())}
 
 
 def instances(schema: Any, random: Random, *, as_sent: bool) -> Iterator[Any]:

@@ -254,6 +254,11 @@ class Judge:
 
     def _of_values(self, one: Shape, values: list[Any], among: list[Shape]) -> list[SchemaFinding]:
         self._budget.spend(len(values) // 16)
+        # What is not understood is the same for both.
+        among = [
+            replace(other, opaque=tuple(has for has in other.opaque if has not in one.opaque))
+            for other in among
+        ]
         gone: list[Any] = []
         unsure: list[Any] = []
         for value in values:
@@ -358,10 +363,10 @@ class Judge:
             # Names that match a pattern of both are compared by it; others may match any of these.
             unknown = [(part,) for pattern, part in rule.matching.items() if pattern not in mine]
             for pattern, some in mine.items():
+                rest_of_rule = (wide,) if wide and pattern not in rule.matching else ()
                 if pattern in rule.matching:
                     found += self._of_child(some, (rule.matching[pattern],), OTHERS)
-                    continue
-                for also in (*unknown, *((wide,) if wide else ())):
+                for also in (*unknown, *rest_of_rule):
                     found += [one.unsure() for one in self._of_other(some, also)]
             if rest is not None:
                 found += self._of_other(rest, wide or ())
