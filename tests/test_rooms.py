@@ -58,6 +58,12 @@ FLOORS: Mapping[str, tuple[tuple[str, ...], ...]] = {
         ("schema",),
         ("process", "worker"),
     ),
+    "mcp_gen.contracts": (
+        ("subsumption",),
+        ("lock", "annotations", "wording"),
+        ("changes",),
+        ("approval",),
+    ),
     "mcp_gen.values": (
         ("custom_types", "pydantic_types"),
         ("json_overlap", "plain_defaults"),
@@ -124,7 +130,7 @@ FLOORS: Mapping[str, tuple[tuple[str, ...], ...]] = {
         ),
         ("checks.clients.tasks", "scenarios.asking", "zoo.clients.tasks"),
         ("scenarios.tasks",),
-        ("doctor",),
+        ("doctor", "promises"),
         ("recordings", "stubs"),
         ("recordings.replaying", "recordings.taps"),
         ("plugin",),
