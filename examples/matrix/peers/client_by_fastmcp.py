@@ -39,16 +39,16 @@ def reaching() -> Any:
 def words_of(client: Client) -> Words:
     """Return what the client can do."""
 
-    async def call(name: str, arguments: dict[str, Any], report: Callable[[float], None]) -> ToolAnswer:
+    async def call(
+        name: str, arguments: dict[str, Any], report: Callable[[float], None]
+    ) -> ToolAnswer:
         async def progressed(progress: float, total: float | None, message: str | None) -> None:
             report(progress)
 
         result = await client.call_tool(
             name, arguments, progress_handler=progressed, raise_on_error=False
         )
-        return ToolAnswer(
-            result.content[0].text, result.is_error, result.structured_content
-        )
+        return ToolAnswer(result.content[0].text, result.is_error, result.structured_content)
 
     async def tools() -> list[str]:
         return [one.name for one in await client.list_tools()]

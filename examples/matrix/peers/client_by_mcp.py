@@ -38,7 +38,9 @@ def reaching() -> Any:
 def words_of(client: Client) -> Words:
     """Return what the client can do."""
 
-    async def call(name: str, arguments: dict[str, Any], report: Callable[[float], None]) -> ToolAnswer:
+    async def call(
+        name: str, arguments: dict[str, Any], report: Callable[[float], None]
+    ) -> ToolAnswer:
         async def progressed(progress: float, total: float | None, message: str | None) -> None:
             report(progress)
 

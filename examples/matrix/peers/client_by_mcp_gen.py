@@ -24,7 +24,9 @@ async def choose(session: ClientSession, params: Any) -> dict[str, str]:
 def words_of(session: ClientSession) -> Words:
     """Return what the session can do."""
 
-    async def call(name: str, arguments: dict[str, Any], report: Callable[[float], None]) -> ToolAnswer:
+    async def call(
+        name: str, arguments: dict[str, Any], report: Callable[[float], None]
+    ) -> ToolAnswer:
         def progressed(progress: float, total: float | None, message: str | None) -> None:
             report(progress)
 

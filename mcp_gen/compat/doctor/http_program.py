@@ -25,31 +25,34 @@ _URL = re.compile(rb"http://127\.0\.0\.1:\d+/\S*")
 
 
 @asynccontextmanager
-async def http_program(command: Sequence[str], stderr: IO[bytes]) -> AsyncGenerator[str]:
-    """Run `mcp-gen run` over HTTP while the context manager is open, and yield its URL.
+async def http_program(
+    command: Sequence[str], stderr: IO[bytes], *, cwd: str | None = None
+) -> AsyncGenerator[str]:
+    """Run a program that serves over HTTP while the context manager is open, and yield its URL.
+
+    The program listens at 127.0.0.1, and prints the URL of its endpoint when it does.
 
     Args:
-        command: The words of `mcp-gen run` without those for HTTP.
-        stderr: File that takes what the program writes to stderr.
+        command: Its words.
+        stderr: File that takes what it prints, to stdout and to stderr.
+        cwd: The folder in which it runs; None for that of this process.
 
     Raises:
         TransportError: it ended, or did not listen in time.
     """
     process = await asyncio.create_subprocess_exec(
         *command,
-        "--http",
-        "--port",
-        "0",
+        cwd=cwd,
         stdin=subprocess.DEVNULL,
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
         limit=MAX_LINE_BYTES,
     )
-    assert process.stderr is not None
+    assert process.stdout is not None
     copying: asyncio.Task[None] | None = None
     try:
-        url = await _start_line(process.stderr, stderr)
-        copying = asyncio.create_task(_copy(process.stderr, stderr))
+        url = await _start_line(process.stdout, stderr)
+        copying = asyncio.create_task(_copy(process.stdout, stderr))
         yield url
     finally:
         await _end(process)

@@ -36,6 +36,9 @@ Over: TypeAlias = Literal["stdio", "http", "memory"]
 MAX_STDERR_BYTES = 4096
 """Maximum number of bytes kept of the end of what a server writes to stderr."""
 
+OVER_HTTP = ("--http", "--port", "0")
+"""Options of `mcp-gen run` for a free port."""
+
 _RUN = "from mcp_gen.cli import main; main()"
 """Program that is `mcp-gen`, wherever that is installed."""
 
@@ -145,7 +148,7 @@ async def _opener(
         return await _memory_opener(code, ended), "memory"
     command = [sys.executable, "-c", _RUN, "run", str(code)]
     if over == "http":
-        url = await ended.enter_async_context(http_program(command, stderr))
+        url = await ended.enter_async_context(http_program([*command, *OVER_HTTP], stderr))
         return HttpOpener(url), "http"
     # As when Python runs the file itself: it is the user's own, and is being tried.
     return CommandOpener(command, env="inherit", stderr=stderr.fileno()), "stdio"

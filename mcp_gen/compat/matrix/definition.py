@@ -15,7 +15,14 @@ from mcp_gen.compat.matrix.model import MatrixTransport
 from mcp_gen.core.errors import UsageError
 from mcp_gen.core.revisions import select
 
-__all__ = ["ClientDefinition", "Matrix", "Packages", "ServerDefinition", "peers_folder", "read_matrix"]
+__all__ = [
+    "ClientDefinition",
+    "Matrix",
+    "Packages",
+    "ServerDefinition",
+    "peers_folder",
+    "read_matrix",
+]
 
 TRANSPORTS: tuple[MatrixTransport, ...] = ("stdio", "http")
 TIMEOUT_S = 120.0
@@ -143,9 +150,7 @@ def read_matrix(path: Path) -> Matrix:
         key: _filled(f"{path}: clients.{key}", one, known.clients, CLIENT_COMMANDS, folder)
         for key, one in matrix.clients.items()
     }
-    return msgspec.structs.replace(
-        matrix, revisions=revisions, servers=servers, clients=clients
-    )
+    return msgspec.structs.replace(matrix, revisions=revisions, servers=servers, clients=clients)
 
 
 def peers_folder() -> Path:

@@ -73,8 +73,8 @@ async def _install_pip(
     python = home / ("Scripts" if os.name == "nt" else "bin") / "python"
     if not (home / DONE).exists():
         say(f"installing {', '.join(requirements)}")
-        shutil.rmtree(home, ignore_errors=True)
-        why = await _run([sys.executable, "-m", "venv", str(home)], into)
+        _renew(home)
+        why = await _run([sys.executable, "-m", "venv", str(home)], home)
         pip = [str(python), "-m", "pip", "--disable-pip-version-check", "install", "--quiet"]
         why = why or await _run([*pip, *requirements], home)
         if why:
@@ -96,8 +96,7 @@ async def _install_npm(
     home = into / f"npm-{_digest(*(one.name + one.read_text('utf-8') for one in files))}"
     if not (home / DONE).exists():
         say(f"installing the packages of {source.name}/package.json")
-        shutil.rmtree(home, ignore_errors=True)
-        home.mkdir(parents=True)
+        _renew(home)
         for one in files:
             shutil.copy(one, home)
         # Without the scripts of packages: nothing of them runs before a program needs it.
@@ -108,13 +107,18 @@ async def _install_npm(
     return Installed(node=node, folder=str(home))
 
 
+def _renew(home: Path) -> None:
+    """Make an empty folder in the place of what an installation that failed has left."""
+    shutil.rmtree(home, ignore_errors=True)
+    home.mkdir(parents=True)
+
+
 def _digest(*parts: str) -> str:
     return hashlib.sha256("\0".join(parts).encode()).hexdigest()[:16]
 
 
 async def _run(command: Sequence[str], folder: Path) -> str:
     """Run a command; return why it failed, in one line; empty if it did not."""
-    folder.mkdir(parents=True, exist_ok=True)
     process = await asyncio.create_subprocess_exec(
         *command,
         cwd=folder,

@@ -119,9 +119,7 @@ class MatrixReport(Struct, frozen=True, kw_only=True):
     def row(self, server: str, client: str, transport: MatrixTransport) -> tuple[Cell, ...]:
         """Return the cells of a pair over one transport, oldest revision first."""
         wanted = (server, client, transport)
-        return tuple(
-            one for one in self.cells if (one.server, one.client, one.transport) == wanted
-        )
+        return tuple(one for one in self.cells if (one.server, one.client, one.transport) == wanted)
 
     def title_of(self, key: str) -> str:
         """Return the name for people of a server or client."""
