@@ -153,6 +153,6 @@ def _refusals(talk: Talk) -> Iterator[str]:
                 version = member(frame.members, "result", "protocolVersion")
                 if version != talk.transcript.revision:
                     yield f"it offers {version}"
-    for event in talk.transcript.events:
-        if event.kind == "response" and event.status >= 400:
+    for event in talk.refused.events:
+        if event.kind == "response":
             yield f"status {event.status}"

@@ -9,7 +9,15 @@ from msgspec import Struct
 
 from mcp_gen.compat.report.model import Level, Outcome, Side, Verdict
 
-__all__ = ["BrokenRule", "Cell", "Conversation", "MatrixReport", "MatrixTransport", "PeerFacts"]
+__all__ = [
+    "BrokenRule",
+    "Cell",
+    "Conversation",
+    "MatrixReport",
+    "MatrixTransport",
+    "PeerFacts",
+    "matrix_totals",
+]
 
 MatrixTransport: TypeAlias = Literal["stdio", "http"]
 
