@@ -80,7 +80,8 @@ def reasons_of(cell: Cell) -> Iterator[str]:
         yield f"{one.name}: {one.why}"
     for rule in cell.breaks("must"):
         first = rule.outcome.findings[0]
-        yield f"the {rule.side} broke {rule.outcome.requirement}: {first.came}"
+        where = f" at {first.where}" if first.where else ""
+        yield f"the {rule.side} broke {rule.outcome.requirement}: {first.came}{where}"
 
 
 def grouped_reasons(report: MatrixReport, verdict: Verdict) -> Iterator[tuple[str, str, str]]:

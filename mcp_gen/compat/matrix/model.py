@@ -137,8 +137,9 @@ class MatrixReport(Struct, frozen=True, kw_only=True):
 def matrix_totals(report: MatrixReport) -> str:
     """Return one line: servers, clients, cells by verdict, time."""
     counts = report.counts()
+    servers, clients, cells = len(report.servers), len(report.clients), len(report.cells)
     return (
-        f"{len(report.servers)} servers, {len(report.clients)} clients: "
-        f"{counts['passed']} cells passed, {counts['failed']} failed, "
+        f"{servers} server{'s' * (servers != 1)}, {clients} client{'s' * (clients != 1)}, "
+        f"{cells} cell{'s' * (cells != 1)}: {counts['passed']} passed, {counts['failed']} failed, "
         f"{counts['not tested']} not tested, in {report.took_s:.0f} s"
     )
