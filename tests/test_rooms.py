@@ -124,6 +124,8 @@ FLOORS: Mapping[str, tuple[tuple[str, ...], ...]] = {
         ),
         ("scenarios.asking",),
         ("doctor",),
+        ("recordings",),
+        ("recordings.replaying", "recordings.taps"),
         ("plugin",),
         ("demo",),
     ),

@@ -18,6 +18,7 @@ from mcp_gen.cli.commands.methods import methods
 from mcp_gen.cli.commands.prompt import prompt
 from mcp_gen.cli.commands.read import read
 from mcp_gen.cli.commands.record import record
+from mcp_gen.cli.commands.replay import replay
 from mcp_gen.cli.commands.run import run
 from mcp_gen.cli.commands.schema import schema
 from mcp_gen.cli.commands.tools import tools
@@ -57,6 +58,7 @@ app.command(cls=AdvisingCommand, epilog=DEMO_EPILOG)(demo)
 app.command(cls=AdvisingCommand)(doctor)
 app.command(cls=AdvisingCommand)(matrix)
 app.command(cls=AdvisingCommand, context_settings={"allow_interspersed_args": False})(record)
+app.command(cls=AdvisingCommand)(replay)
 app.command(cls=AdvisingCommand)(diff)
 app.command(cls=AdvisingCommand)(types)
 app.command(cls=AdvisingCommand)(methods)

@@ -16,7 +16,7 @@ from mcp_gen.cli.console.output import fail
 from mcp_gen.core.errors import McpGenError
 
 if TYPE_CHECKING:
-    from mcp_gen.compat.recordings.recorder import Recorder
+    from mcp_gen.compat.recordings.writer import RecordingWriter
 
 __all__ = ["record"]
 
@@ -100,8 +100,8 @@ def _record(
     max_bytes: int,
 ) -> int:
     # Imported here so that `mcp-gen --help` stays fast.
-    from mcp_gen.compat.recordings.recorder import Recorder, new_file
     from mcp_gen.compat.recordings.redactor import Redactor, is_secret_name
+    from mcp_gen.compat.recordings.writer import RecordingWriter, new_file
     from mcp_gen.core.redaction import command_secrets, shown_command, shown_url, url_secrets
 
     if to is not None:
@@ -111,7 +111,7 @@ def _record(
         known, server = command_secrets(words, variables), shown_command(words)
     redactor = Redactor(pointers, known)
     file, path = new_file(path)
-    recorder = Recorder(
+    writer = RecordingWriter(
         file,
         redactor,
         transport="stdio" if to is None else "http",
@@ -124,19 +124,19 @@ def _record(
             # Imported here so that `mcp-gen --help` stays fast.
             from mcp_gen.compat.recordings.taps.command import tap_command
 
-            return tap_command(words, recorder)
-        asyncio.run(_serve(to, recorder, port, path))
+            return tap_command(words, writer)
+        asyncio.run(_serve(to, writer, port, path))
         return 0
     finally:
-        recorder.aclose()
-        if recorder.problem:
-            print(f"mcp-gen record: {path}: {recorder.problem}", file=sys.stderr)
+        writer.aclose()
+        if writer.problem:
+            print(f"mcp-gen record: {path}: {writer.problem}", file=sys.stderr)
 
 
-async def _serve(to: str, recorder: Recorder, port: int, path: Path) -> None:
+async def _serve(to: str, writer: RecordingWriter, port: int, path: Path) -> None:
     # Imported here so that `mcp-gen --help` stays fast.
     from mcp_gen.compat.recordings.taps.http import tap_url
 
-    async with tap_url(to, recorder, port=port, has_signals=True) as (url, serving):
+    async with tap_url(to, writer, port=port, has_signals=True) as (url, serving):
         print(f"{url} is recorded to {path}; Ctrl-C ends it", file=sys.stderr, flush=True)
         await serving

@@ -103,7 +103,7 @@ class Recording(Struct, frozen=True):
 
     @property
     def transport(self) -> Transport:
-        """What carried the messages."""
+        """Transport of the messages."""
         return self.head.transport
 
 

@@ -51,7 +51,7 @@ MAX_PLACEHOLDERS = 100_000
 
 _WORDS = r"token|secret|passw|pwd|key|credential|authorization|cookie|requestState|dpop|session.?id"
 _NAME = re.compile(_WORDS, re.I)
-_SUSPICIOUS = re.compile(rf"{_WORDS}|bearer|basic|://".encode(), re.I)
+_SUSPICIOUS = re.compile(rf"{_WORDS}|bearer|basic|://|\\\\u".encode(), re.I)
 _URL = re.compile(r"(?:https?|wss?)://[^\s\"'<>\\]+", re.I)
 _SCHEME = re.compile(r"\b(?P<scheme>bearer|basic|dpop)(?P<gap>\s+)(?P<value>[\w+/=.~-]{6,})", re.I)
 _NO_VALUES = frozenset({"true", "false", "null", "none", "undefined"})
@@ -131,11 +131,11 @@ class Redactor:
 
     def path(self, text: str) -> str:
         """Return a path with its query, or a URL, without the values of the query."""
-        return self._without_query(text, always=True)
+        return self._without_query(text)
 
     def form(self, text: str) -> str:
         """Return the body of a form without its values."""
-        return self._query(text, always=True)
+        return self._query(text)
 
     # --- values ---
 
@@ -194,11 +194,11 @@ class Redactor:
     # --- texts ---
 
     def _text(self, text: str) -> str:
-        if '"' in text and _NAME.search(text):
+        if '"' in text and (_NAME.search(text) or "\\u" in text):
             text = JsonText(text, self._names_secret, self._hidden).replaced()
         text = self._named.sub(self._named_hidden, text)
         text = _SCHEME.sub(self._scheme_hidden, text)
-        text = _URL.sub(lambda found: self._without_query(found[0], always=False), text)
+        text = _URL.sub(lambda found: self._without_query(found[0]), text)
         return self._known_hidden(text)
 
     def _names_secret(self, name: str) -> bool:
@@ -219,41 +219,28 @@ class Redactor:
             return found[0]
         return f"{found['scheme']}{found['gap']}{self._hidden(found['value'])}"
 
-    def _without_query(self, url: str, *, always: bool) -> str:
+    def _without_query(self, url: str) -> str:
         url, hash_mark, fragment = url.partition("#")
         url, mark, query = url.partition("?")
         scheme, slashes, rest = url.partition("://")
         if slashes:
             host, slash, path = rest.partition("/")
             user, at, name = host.rpartition("@")
-            host = f"{self._hidden(user)}@{name}" if at else host
+            self._secret_text(user.partition(":")[2])
+            host = f"{self._secret_text(user)}@{name}" if at else host
             url = f"{scheme}://{host}{slash}{path}"
-        query = self._query(query, always=always)
-        fragment = fragment and self._hidden(fragment)
+        query = self._query(query)
+        fragment = self._secret_text(fragment)
         return f"{url}{mark}{query}{hash_mark}{fragment}"
 
-    def _query(self, query: str, *, always: bool) -> str:
-        """Return a query without its values.
-
-        Args:
-            query: The query.
-            always: True to take each value for a secret wherever it appears.
-        """
+    def _query(self, query: str) -> str:
         pairs: list[str] = []
         for pair in query.split("&"):
             name, equals, value = pair.partition("=")
-            if not equals:
-                # It may be a secret itself.
-                pairs.append(name and self._query_hidden(name, is_known=always))
-                continue
-            is_known = always or is_secret_name(name) or _looks_random(value)
-            pairs.append(f"{name}={value and self._query_hidden(value, is_known=is_known)}")
+            # A pair without `=` may be a secret itself.
+            secret = value if equals else name
+            pairs.append(f"{name}=" * bool(equals) + self._secret_text(unquote(secret)))
         return "&".join(pairs)
-
-    def _query_hidden(self, value: str, *, is_known: bool) -> str:
-        if PLACEHOLDER.fullmatch(value):
-            return value
-        return self._placeholder(unquote(value), is_known=is_known)
 
     def _header(self, name: str, value: str) -> str:
         if name in HEADERS or is_secret_name(name):
@@ -342,7 +329,3 @@ def _keep(kept: dict[str, str], key: str, value: str, most: int) -> None:
 def _forms(secret: str) -> Iterable[str]:
     """Return the forms in which a text may stand in others."""
     return {secret, quote(secret, safe=""), json.dumps(secret)[1:-1]}
-
-
-def _looks_random(text: str) -> bool:
-    return len(text) >= 16 and any(map(str.isdigit, text)) and any(map(str.isalpha, text))

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from types import FrameType
 
     from mcp_gen.compat.frame_check import Sender
-    from mcp_gen.compat.recordings.recorder import Recorder
+    from mcp_gen.compat.recordings.writer import RecordingWriter
 
 __all__ = ["tap_command"]
 
@@ -40,7 +40,7 @@ class _Chunk(NamedTuple):
 
 
 def tap_command(
-    command: Sequence[str], recorder: Recorder, *, client_in: int = 0, client_out: int = 1
+    command: Sequence[str], writer: RecordingWriter, *, client_in: int = 0, client_out: int = 1
 ) -> int:
     """Run a command between this process's client and itself, and record what passes.
 
@@ -48,7 +48,7 @@ def tap_command(
 
     Args:
         command: The program and its arguments.
-        recorder: Takes what passes.
+        writer: Takes what passes.
         client_in: File descriptor that the client writes to.
         client_out: File descriptor that the client reads from.
 
@@ -67,7 +67,7 @@ def tap_command(
     assert process.stdin is not None
     assert process.stdout is not None
     forward_signals(process)
-    lines = _Lines(recorder)
+    lines = _PassedLines(writer)
     server_in, server_out = process.stdin.fileno(), process.stdout.fileno()
     # Daemons: the client may keep its end open after the command has exited.
     _pump("client", client_in, server_in, process.stdin.close, lines)
@@ -75,12 +75,12 @@ def tap_command(
     status = process.wait()
     from_server.join(LAST_OUTPUT_S)
     lines.end()
-    recorder.closed("server", f"exit status {status}")
+    writer.closed("server", f"exit status {status}")
     return status if status >= 0 else 128 - status
 
 
 def _pump(
-    sender: Sender, source: int, target: int, close: Callable[[], None], lines: _Lines
+    sender: Sender, source: int, target: int, close: Callable[[], None], lines: _PassedLines
 ) -> threading.Thread:
     def run() -> None:
         with suppress(OSError):
@@ -99,7 +99,9 @@ def _pump(
 
 
 def forward_signals(process: subprocess.Popen[bytes]) -> None:
-    """Send the signals that this process gets to another one instead."""
+    """Send the signals that this process gets to another one instead; in its main thread alone."""
+    if threading.current_thread() is not threading.main_thread():
+        return
     in_terminal = sys.stdin is not None and sys.stdin.isatty()
 
     def forward(number: int, frame: FrameType | None) -> None:
@@ -113,11 +115,11 @@ def forward_signals(process: subprocess.Popen[bytes]) -> None:
             signal.signal(getattr(signal, name), forward)
 
 
-class _Lines:
+class _PassedLines:
     """Cuts what passes into lines, and records them in a thread of its own."""
 
-    def __init__(self, recorder: Recorder) -> None:
-        self._recorder = recorder
+    def __init__(self, writer: RecordingWriter) -> None:
+        self._writer = writer
         self._queue: queue.Queue[_Chunk | None] = queue.Queue(QUEUED_CHUNKS)
         self._open: dict[Sender, _OpenLine] = {"client": _OpenLine(), "server": _OpenLine()}
         self._thread = threading.Thread(target=self._run, daemon=True)
@@ -138,20 +140,20 @@ class _Lines:
             if not chunk.data:
                 self._flush(chunk, line)
                 if chunk.sender == "client":
-                    self._recorder.closed("client", "stdin was closed", chunk.at_s)
+                    self._writer.closed("client", "stdin was closed", chunk.at_s)
                 continue
             *ends, rest = chunk.data.split(b"\n")
             for part in ends:
-                line.add(part, self._recorder.max_message_bytes)
+                line.add(part, self._writer.max_message_bytes)
                 self._flush(chunk, line)
-            line.add(rest, self._recorder.max_message_bytes)
+            line.add(rest, self._writer.max_message_bytes)
 
     def _flush(self, chunk: _Chunk, line: _OpenLine) -> None:
         data, size_bytes = bytes(line.kept), line.size_bytes
         line.kept.clear()
         line.size_bytes = 0
         if data and not data.isspace():
-            self._recorder.message(chunk.sender, data, size_bytes=size_bytes, at_s=chunk.at_s)
+            self._writer.message(chunk.sender, data, size_bytes=size_bytes, at_s=chunk.at_s)
 
 
 class _OpenLine:

@@ -17,12 +17,12 @@ from mcp_gen.transports.http_client.pool import Pool, origin_of
 from mcp_gen.transports.http_server.security import OriginGuard
 
 if TYPE_CHECKING:
-    from mcp_gen.compat.recordings.recorder import Recorder
+    from mcp_gen.compat.recordings.writer import RecordingWriter
     from mcp_gen.core.transport.protocols import Lines
     from mcp_gen.transports.http_client.pool import PooledResponse
     from mcp_gen.transports.http_server.asgi import Receive, Scope, Send
 
-__all__ = ["HttpTap", "tap_url"]
+__all__ = ["HttpTap", "loopback_socket", "tap_url"]
 
 CONNECT_TIMEOUT_S = 10.0
 GRACE_S = 2
@@ -61,7 +61,7 @@ class HttpTap:
 
     Args:
         url: The URL of the server.
-        recorder: Takes what passes.
+        writer: Takes what passes.
         max_body_bytes: Maximum size of a request, in bytes; a larger one is refused with 413.
 
     Raises:
@@ -69,14 +69,14 @@ class HttpTap:
     """
 
     def __init__(
-        self, url: str, recorder: Recorder, *, max_body_bytes: int = MAX_BODY_BYTES
+        self, url: str, writer: RecordingWriter, *, max_body_bytes: int = MAX_BODY_BYTES
     ) -> None:
         scheme, host, _ = origin_of(url)
         parts = urlsplit(url)
         name = f"[{host}]" if ":" in host else host
         port = "" if parts.port is None else f":{parts.port}"
         self._origin = f"{scheme}://{name}{port}"
-        self._recorder = recorder
+        self._writer = writer
         self._max_body_bytes = max_body_bytes
         self._pool = Pool(CONNECT_TIMEOUT_S)
         # The server does not see the Host of the client: pages of any site could reach it.
@@ -101,7 +101,7 @@ class HttpTap:
         query = scope["query_string"].decode("latin-1")
         target = f"{path}?{query}" if query else path
         shown = _shown(headers)
-        self._recorder.request(number, scope["method"], target, shown, body)
+        self._writer.request(number, scope["method"], target, shown, body)
         if body:
             self._record_body("client", number, shown, body)
         has_body = body or b"content-length" in given or b"transfer-encoding" in given
@@ -112,7 +112,7 @@ class HttpTap:
                 scope["method"], url, lines, body if has_body else None
             )
         except McpGenError as error:
-            self._recorder.ended("server", number, str(error))
+            self._writer.ended("server", number, str(error))
             await _answer(send, 502, f"the server cannot be reached: {error}")
             return
         own = f"{scope['scheme']}://{given[b'host'].decode('latin-1')}"
@@ -135,7 +135,7 @@ class HttpTap:
     async def _pass_back(
         self, number: int, response: PooledResponse, receive: Receive, send: Send, own: str
     ) -> None:
-        self._recorder.response(number, response.status, response.headers)
+        self._writer.response(number, response.status, response.headers)
         lines = [
             (name, self._own_address(name.lower(), value, own))
             for name, value in response.lines
@@ -150,7 +150,7 @@ class HttpTap:
         try:
             await asyncio.wait({passing, gone}, return_when=asyncio.FIRST_COMPLETED)
             if not passing.done():
-                self._recorder.ended("client", number, "the client disconnected")
+                self._writer.ended("client", number, "the client disconnected")
         finally:
             gone.cancel()
             passing.cancel()
@@ -158,7 +158,7 @@ class HttpTap:
             await response.aclose()
 
     async def _pass_body(self, number: int, response: PooledResponse, send: Send, own: str) -> None:
-        body = _RecordedBody(number, response, self._recorder)
+        body = _RecordedBody(number, response, self._writer)
         about = ""
         try:
             async with aclosing(response.chunks()) as chunks:
@@ -173,7 +173,7 @@ class HttpTap:
         except McpGenError as error:
             about = str(error)
         body.end(self._record_body)
-        self._recorder.ended("server", number, about)
+        self._writer.ended("server", number, about)
         if about:
             # The client sees a broken connection, as it would without the tap.
             raise ConnectionAbortedError(about)
@@ -190,18 +190,18 @@ class HttpTap:
     ) -> None:
         kind = headers.get("content-type", "").partition(";")[0].strip().lower()
         if "json" in kind or body.lstrip()[:1] in (b"{", b"["):
-            self._recorder.message(sender, body, exchange=number)
+            self._writer.message(sender, body, exchange=number)
 
 
 class _RecordedBody:
     """Body of a response: its messages are recorded as they pass."""
 
-    def __init__(self, number: int, response: PooledResponse, recorder: Recorder) -> None:
+    def __init__(self, number: int, response: PooledResponse, writer: RecordingWriter) -> None:
         self._number = number
         self._headers = response.headers
-        self._recorder = recorder
+        self._writer = writer
         kind = response.headers.get("content-type", "").partition(";")[0].strip().lower()
-        self._stream = SseReader(recorder.max_message_bytes) if kind == STREAM else None
+        self._stream = SseReader(writer.max_message_bytes) if kind == STREAM else None
         coding = response.headers.get("content-encoding", "").strip().lower()
         window = CODINGS.get(coding)
         self._decoder = zlib.decompressobj(window) if window else None
@@ -210,7 +210,7 @@ class _RecordedBody:
 
     def feed(self, chunk: bytes) -> None:
         """Take the next bytes."""
-        limit = self._recorder.max_message_bytes + 1
+        limit = self._writer.max_message_bytes + 1
         if self._decoder is not None and self._is_readable:
             try:
                 chunk = self._decoder.decompress(chunk, limit)
@@ -224,7 +224,7 @@ class _RecordedBody:
         for event in self._stream.feed(chunk):
             if event.is_message:
                 size_bytes = limit if event.is_cut else None
-                self._recorder.message(
+                self._writer.message(
                     "server",
                     event.data or b"",
                     exchange=self._number,
@@ -232,7 +232,7 @@ class _RecordedBody:
                     size_bytes=size_bytes,
                 )
             else:
-                self._recorder.event(self._number, event.fields, event.data)
+                self._writer.event(self._number, event.fields, event.data)
 
     def end(self, record: Any) -> None:
         """Record a body that is no stream."""
@@ -243,7 +243,7 @@ class _RecordedBody:
 @asynccontextmanager
 async def tap_url(
     url: str,
-    recorder: Recorder,
+    writer: RecordingWriter,
     *,
     port: int = 0,
     max_body_bytes: int = MAX_BODY_BYTES,
@@ -253,7 +253,7 @@ async def tap_url(
 
     Args:
         url: The URL of the server.
-        recorder: Takes what passes.
+        writer: Takes what passes.
         port: The port; 0 for a free one.
         max_body_bytes: Maximum size of a request, in bytes.
         has_signals: True to end it at SIGINT and SIGTERM as well.
@@ -264,10 +264,10 @@ async def tap_url(
     Raises:
         UsageError: the URL is no http or https URL, or the port is taken.
     """
-    tap = HttpTap(url, recorder, max_body_bytes=max_body_bytes)
+    tap = HttpTap(url, writer, max_body_bytes=max_body_bytes)
     parts = urlsplit(url)
     try:
-        bound = socket.create_server(("127.0.0.1", port))
+        bound = loopback_socket(port)
     except OSError as error:
         raise UsageError(f"port {port} cannot be listened on: {error.strerror}") from None
     with bound:
@@ -280,6 +280,28 @@ async def tap_url(
             endpoint.should_exit = True
             await asyncio.gather(serving, return_exceptions=True)
             await tap.aclose()
+
+
+def loopback_socket(port: int = 0) -> socket.socket:
+    """Return a socket that listens on loopback.
+
+    Args:
+        port: The port; 0 for a free one.
+
+    Raises:
+        OSError: the port is taken.
+    """
+    # With the protocol: asyncio turns off Nagle's algorithm, which delays the second of two writes
+    # by 40 ms, on sockets that have it.
+    bound = socket.socket(socket.AF_INET, socket.SOCK_STREAM, socket.IPPROTO_TCP)
+    try:
+        bound.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        bound.bind(("127.0.0.1", port))
+        bound.listen()
+    except OSError:
+        bound.close()
+        raise
+    return bound
 
 
 def _endpoint(app: HttpTap, *, has_signals: bool) -> Any:

@@ -1,4 +1,4 @@
-"""Recorder: writes what passes to a file, line by line, without secrets."""
+"""Writer of recordings: writes what passes to a file, line by line, without secrets."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from mcp_gen.core.errors import UsageError
 if TYPE_CHECKING:
     from mcp_gen.compat.frame_check import Sender
 
-__all__ = ["MAX_BYTES", "MAX_MESSAGE_BYTES", "Recorder", "new_file"]
+__all__ = ["MAX_BYTES", "MAX_MESSAGE_BYTES", "RecordingWriter", "new_file"]
 
 MAX_BYTES = 64 * 1024 * 1024
 """Default of the maximum size of a recording, in bytes."""
@@ -33,7 +33,7 @@ MAX_FILES = 10_000
 """Number of names that are tried for a file that is there already."""
 
 
-class Recorder:
+class RecordingWriter:
     """Writes a recording. Its methods may be called from any thread.
 
     Args:
