@@ -14,6 +14,8 @@ from mcp.client.streamable_http import streamable_http_client
 from mcp_types.version import HANDSHAKE_PROTOCOL_VERSIONS
 from talking import ToolAnswer, Words, shelf_conversations
 
+NAMES = ("tools", "resources", "prompts")
+
 revision, transport, target = sys.argv[1:]
 # There is no option for it: the SDK offers its newest revision with a handshake.
 if revision in HANDSHAKE_PROTOCOL_VERSIONS:
@@ -68,9 +70,10 @@ def words_of(client: Client) -> Words:
     async def prompt(name: str, arguments: dict[str, str]) -> str:
         return (await client.get_prompt(name, arguments)).messages[0].content.text
 
-    info = client.server_info
+    info, offered = client.server_info, client.server_capabilities
     return Words(
         server_name=lambda: info.name if info else None,
+        capabilities=[one for one in NAMES if getattr(offered, one, None) is not None],
         tools=tools,
         call=call,
         resources=resources,

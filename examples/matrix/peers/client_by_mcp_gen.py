@@ -12,6 +12,8 @@ import mcp_wire
 from mcp_gen import Client, ClientSession, McpError
 
 revision, transport, target = sys.argv[1:]
+NAMES = ("tools", "resources", "prompts")
+
 client = Client("matrix", "1.0.0")
 
 
@@ -53,9 +55,10 @@ def words_of(session: ClientSession) -> Words:
     async def prompt(name: str, arguments: dict[str, str]) -> str:
         return (await session.get_prompt(name, arguments)).messages[0].content.text
 
-    info = session.server_info
+    info, offered = session.server_info, session.server_capabilities
     return Words(
         server_name=lambda: info.name if info else None,
+        capabilities=[one for one in NAMES if getattr(offered, one) is not None],
         tools=tools,
         call=call,
         resources=resources,

@@ -12,7 +12,7 @@ from mcp_types.version import HANDSHAKE_PROTOCOL_VERSIONS
 FORM = {"type": "object", "properties": {"title": {"type": "string"}}, "required": ["title"]}
 
 revision, transport = sys.argv[1:]
-server = FastMCP("shelf", version="1.0.0")
+server = FastMCP("matrix-shelf", version="1.0.0")
 
 
 @dataclass

@@ -8,7 +8,7 @@ from mcp.server.mcpserver import Context, Elicit, MCPServer, Resolve
 from mcp.server.mcpserver.exceptions import ToolError
 from pydantic import BaseModel
 
-server = MCPServer("shelf", version="1.0.0")
+server = MCPServer("matrix-shelf", version="1.0.0")
 
 
 class Count(BaseModel):

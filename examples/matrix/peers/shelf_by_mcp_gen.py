@@ -9,7 +9,7 @@ import uvicorn
 from mcp_gen import Accepted, Context, Server, ToolError
 
 revision, transport = sys.argv[1:]
-server = Server("shelf", "1.0.0", revisions=[revision])
+server = Server("matrix-shelf", "1.0.0", revisions=[revision])
 
 
 @dataclass

@@ -1,15 +1,17 @@
 """Conversations of a client with a server, and a line of JSON on stdout for each.
 
-`shelf_conversations` needs eight functions, which each SDK writes in its own words. Of a server
-without the tool, resource or prompt that a conversation is about, it is not tested.
+`shelf_conversations` needs some functions, which each SDK writes in its own words. Conversations
+about tools, resources and prompts of the shelf are for servers of that name; every server has the
+others, if it declares the capability.
 """
 
 import asyncio
 import json
 import traceback
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Collection
 from typing import Any, NamedTuple
 
+SHELF = "matrix-shelf"
 LIMIT_S = 20.0
 """Longest time of one conversation, in seconds."""
 
@@ -31,6 +33,7 @@ class Words(NamedTuple):
 
     Args:
         server_name: Returns the name of the server; None if it has not said one.
+        capabilities: Names of the capabilities that the server declares.
         tools: Returns the names of the tools.
         call: Calls a tool, with a function that takes each progress value.
         resources: Returns the URIs of the resources.
@@ -43,6 +46,7 @@ class Words(NamedTuple):
     """
 
     server_name: Callable[[], str | None]
+    capabilities: Collection[str]
     tools: Callable[[], Awaitable[list[str]]]
     call: Callable[[str, dict[str, Any], Callable[[float], None]], Awaitable[ToolAnswer]]
     resources: Callable[[], Awaitable[list[str]]]
@@ -88,13 +92,15 @@ def ignore(progress: float) -> None:
     """Take no note of progress."""
 
 
-async def _need(kind: str, offered: Awaitable[list[str]], name: str) -> None:
-    if name not in await offered:
-        raise NotTestedError(f"the server has no {kind} {name}")
+def _need(words: Words, capability: str, *, of_shelf: bool = True) -> None:
+    if capability not in words.capabilities:
+        raise NotTestedError(f"the server has no {capability}")
+    if of_shelf and words.server_name() != SHELF:
+        raise NotTestedError(f"it is for servers of the name {SHELF!r}")
 
 
 async def _call(words: Words, name: str, arguments: dict[str, Any]) -> ToolAnswer:
-    await _need("tool", words.tools(), name)
+    _need(words, "tools")
     return await words.call(name, arguments, ignore)
 
 
@@ -103,9 +109,24 @@ async def _identity(words: Words) -> None:
     assert name, "the server has not said its name"
 
 
+def _once(names: list[str]) -> None:
+    assert len(names) == len(set(names)), f"something is listed twice: {names}"
+
+
 async def _tool_list(words: Words) -> None:
-    tools = await words.tools()
-    assert len(tools) == len(set(tools)), f"a tool is listed twice: {tools}"
+    _need(words, "tools", of_shelf=False)
+    _once(await words.tools())
+
+
+async def _resource_lists(words: Words) -> None:
+    _need(words, "resources", of_shelf=False)
+    _once(await words.resources())
+    _once(await words.templates())
+
+
+async def _prompt_list(words: Words) -> None:
+    _need(words, "prompts", of_shelf=False)
+    _once(await words.prompts())
 
 
 async def _tool_call(words: Words) -> None:
@@ -123,7 +144,7 @@ async def _structured(words: Words) -> None:
 
 
 async def _progress(words: Words) -> None:
-    await _need("tool", words.tools(), "scan")
+    _need(words, "tools")
     seen: list[float] = []
     answer = await words.call("scan", {"shelves": 3}, seen.append)
     expect("3 shelves", answer.text)
@@ -132,6 +153,7 @@ async def _progress(words: Words) -> None:
         if len(seen) == 3:
             break
         await asyncio.sleep(0.01)
+    assert len(seen) >= 3, "fewer than 3 reports of progress came"
     expect([1, 2, 3], seen)
 
 
@@ -150,6 +172,7 @@ async def _wrong_arguments(words: Words) -> None:
 
 
 async def _unknown_tool(words: Words) -> None:
+    _need(words, "tools", of_shelf=False)
     try:
         answer = await words.call("no-such-tool", {}, ignore)
     except words.refusals:
@@ -165,17 +188,17 @@ async def _question(words: Words) -> None:
 
 
 async def _resource(words: Words) -> None:
-    await _need("resource", words.resources(), "shelf://rules")
+    _need(words, "resources")
     expect("Bring it back.", await words.read("shelf://rules"))
 
 
 async def _template(words: Words) -> None:
-    await _need("resource template", words.templates(), "shelf://titles/{number}")
+    _need(words, "resources")
     expect("title 7", await words.read("shelf://titles/7"))
 
 
 async def _unknown_resource(words: Words) -> None:
-    await words.resources()
+    _need(words, "resources", of_shelf=False)
     try:
         text = await words.read("nowhere://at-all")
     except words.refusals:
@@ -184,7 +207,7 @@ async def _unknown_resource(words: Words) -> None:
 
 
 async def _prompt(words: Words) -> None:
-    await _need("prompt", words.prompts(), "recommend")
+    _need(words, "prompts")
     text = await words.prompt("recommend", {"reader": "Ada"})
     expect("Recommend a title to Ada.", text)
 
@@ -192,6 +215,8 @@ async def _prompt(words: Words) -> None:
 CONVERSATIONS: dict[str, Callable[[Words], Awaitable[None]]] = {
     "identity": _identity,
     "list tools": _tool_list,
+    "list resources": _resource_lists,
+    "list prompts": _prompt_list,
     "call a tool": _tool_call,
     "structured result": _structured,
     "progress": _progress,

@@ -29,9 +29,9 @@ from mcp_gen.compat.matrix.installing import Installed, install
 from mcp_gen.compat.matrix.judging import ClientEnd, judged
 from mcp_gen.compat.matrix.model import Cell, Conversation, MatrixReport, MatrixTransport, PeerFacts
 from mcp_gen.compat.matrix.recorded import read_talks
-from mcp_gen.compat.recordings.recorder import Recorder, new_file
 from mcp_gen.compat.recordings.redactor import Redactor
 from mcp_gen.compat.recordings.taps.http import tap_url
+from mcp_gen.compat.recordings.writer import RecordingWriter, new_file
 from mcp_gen.compat.scenarios.commands import filled_in, run_command
 from mcp_gen.core.errors import McpGenError, UsageError
 from mcp_gen.core.redaction import shown_url
@@ -173,12 +173,12 @@ class _Run:
     async def _over_http(self, cell: Cell, url: str) -> Cell:
         with tempfile.TemporaryDirectory(prefix="mcp-matrix-") as name:
             file, _ = new_file(Path(name) / RECORDING)
-            recorder = Recorder(file, Redactor(), transport="http", server=shown_url(url))
+            writer = RecordingWriter(file, Redactor(), transport="http", server=shown_url(url))
             try:
-                async with tap_url(url, recorder) as (tapped, _):
+                async with tap_url(url, writer) as (tapped, _):
                     return await self._with_client(cell, {"url": tapped}, Path(name))
             finally:
-                recorder.aclose()
+                writer.aclose()
 
     async def _with_client(self, cell: Cell, said: dict[str, str], folder: Path) -> Cell:
         """Run the client of a cell, and return the cell with its verdict."""

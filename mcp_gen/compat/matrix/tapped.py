@@ -9,9 +9,9 @@ import os
 import sys
 from pathlib import Path
 
-from mcp_gen.compat.recordings.recorder import Recorder, new_file
 from mcp_gen.compat.recordings.redactor import Redactor
 from mcp_gen.compat.recordings.taps.command import tap_command
+from mcp_gen.compat.recordings.writer import RecordingWriter, new_file
 
 __all__ = ["main"]
 
@@ -24,12 +24,12 @@ def main(words: list[str]) -> int:
     """
     folder, path, *command = words
     file, _ = new_file(Path(path))
-    recorder = Recorder(file, Redactor(), transport="stdio", server=command[0])
+    writer = RecordingWriter(file, Redactor(), transport="stdio", server=command[0])
     os.chdir(folder)
     try:
-        return tap_command(command, recorder)
+        return tap_command(command, writer)
     finally:
-        recorder.aclose()
+        writer.aclose()
 
 
 if __name__ == "__main__":

@@ -19,7 +19,7 @@ import * as z from "zod/v4";
 const text = (said) => ({ content: [{ type: "text", text: said }] });
 
 function makeServer() {
-  const server = new McpServer({ name: "shelf", version: "1.0.0" });
+  const server = new McpServer({ name: "matrix-shelf", version: "1.0.0" });
 
   server.registerTool(
     "add",
