@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import signal
 import sys
 from collections.abc import Mapping
 from pathlib import Path
@@ -104,7 +105,7 @@ def matrix(
         )
     except UsageError as error:
         fail("matrix", error)
-    except KeyboardInterrupt:
+    except (KeyboardInterrupt, asyncio.CancelledError):
         fail("matrix", "interrupted", INTERRUPTED)
     if not any(one.is_printed for one in forms):
         # Imported here so that `mcp-gen --help` stays fast.
@@ -152,6 +153,10 @@ async def _run(wanted: Matrix, source: str, folder: Path | None) -> MatrixReport
     from mcp_gen.compat.matrix.installing import matrix_folder
     from mcp_gen.compat.matrix.running import run_matrix
 
+    running = asyncio.current_task()
+    assert running is not None
+    # The processes of the cells are ended, too.
+    asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, running.cancel)
     count = len(wanted.servers) * len(wanted.clients) * len(wanted.transports)
     with DoctorProgress(dict.fromkeys(wanted.revisions, count)) as progress:
 

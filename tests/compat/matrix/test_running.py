@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import sys
 from collections.abc import Iterable
 from pathlib import Path
@@ -104,3 +105,36 @@ async def test_a_server_that_does_not_listen_fails_its_cells(
     """
     (cell,) = (await ran(tmp_path, text)).cells
     assert (cell.verdict, cell.failed()[0].why) == ("failed", said)
+
+
+async def test_a_matrix_that_is_terminated_ends_the_processes_of_its_cells(tmp_path: Path) -> None:
+    began, ended = asyncio.Event(), asyncio.Event()
+
+    async def watch(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        began.set()
+        await reader.read()
+        ended.set()
+        writer.close()
+
+    listening = await asyncio.start_server(watch, "127.0.0.1", 0)
+    port = listening.sockets[0].getsockname()[1]
+    (tmp_path / "server.py").write_text(
+        f"import socket\nsocket.create_connection(('127.0.0.1', {port})).recv(1)\n"
+    )
+    (tmp_path / "matrix.toml").write_text(
+        f"""
+        revisions = ["{LATEST}"]
+        transports = ["http"]
+        [servers.mine]
+        http = "{sys.executable} server.py"
+        [clients.ours]
+        use = "mcp-gen"
+        """
+    )
+    command = [sys.executable, "-c", "from mcp_gen.cli import main; main()", "matrix"]
+    process = await asyncio.create_subprocess_exec(*command, "matrix.toml", cwd=tmp_path)
+    async with listening, asyncio.timeout(60):
+        await began.wait()
+        process.terminate()
+        assert await process.wait() == 130
+        await ended.wait()
