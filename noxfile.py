@@ -33,6 +33,7 @@ NIGHTLY = (
     "tests_newest",
     "tests_full",
     "peers_full",
+    "matrix",
     "soak",
     "attack",
     "fuzz",
@@ -216,6 +217,17 @@ def peers(session: nox.Session) -> None:
 def peers_full(session: nox.Session) -> None:
     """Run `peers`; examine all servers of others with the doctor, and compare with the suite."""
     session.notify("peers", posargs=("--full", "-n", "auto", "--dist", "loadgroup"))
+
+
+@nox.session
+def matrix(session: nox.Session) -> None:
+    """Run four servers against four clients, and write docs/matrix.html; arguments narrow it."""
+    install(session, "node", project=True)
+    page = () if session.posargs else ("--html", "docs/matrix.html", "--fail-on", "never")
+    folder = ("--folder", session.create_tmp())
+    session.run(
+        "mcp-gen", "matrix", "examples/matrix/matrix.toml", *folder, *page, *session.posargs
+    )
 
 
 @nox.session

@@ -133,6 +133,7 @@ FLOORS: Mapping[str, tuple[tuple[str, ...], ...]] = {
         ("doctor", "promises"),
         ("recordings", "stubs"),
         ("recordings.replaying", "recordings.taps"),
+        ("matrix",),
         ("plugin",),
         ("demo",),
     ),

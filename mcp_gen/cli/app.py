@@ -14,6 +14,7 @@ from mcp_gen.cli.commands.doctor import doctor
 from mcp_gen.cli.commands.init import init
 from mcp_gen.cli.commands.inspect import inspect
 from mcp_gen.cli.commands.lock import lock
+from mcp_gen.cli.commands.matrix import matrix
 from mcp_gen.cli.commands.methods import methods
 from mcp_gen.cli.commands.prompt import prompt
 from mcp_gen.cli.commands.read import read
@@ -57,6 +58,7 @@ def common(
 
 app.command(cls=AdvisingCommand, epilog=DEMO_EPILOG)(demo)
 app.command(cls=AdvisingCommand)(doctor)
+app.command(cls=AdvisingCommand)(matrix)
 app.command(cls=AdvisingCommand, context_settings={"allow_interspersed_args": False})(record)
 app.command(cls=AdvisingCommand)(replay)
 app.command(cls=AdvisingCommand)(stubs)

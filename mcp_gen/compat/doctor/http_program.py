@@ -12,7 +12,7 @@ from typing import IO
 from mcp_gen.compat.wire.sse_endpoint import SSE_PATH
 from mcp_gen.core.errors import TransportError
 
-__all__ = ["http_program"]
+__all__ = ["http_program", "printing_program"]
 
 START_S = 30.0
 """Longest time from the start of the program until it listens, in seconds."""
@@ -48,29 +48,58 @@ async def http_program(command: Sequence[str], stderr: IO[bytes]) -> AsyncGenera
         if NO_HANDSHAKE not in str(error):
             raise
         process, url = await _started(words, stderr)
-    assert process.stderr is not None
-    copying = asyncio.create_task(_copy(process.stderr, stderr))
-    try:
+    async with _ended_after(process, stderr):
         yield url
+
+
+@asynccontextmanager
+async def printing_program(
+    command: Sequence[str], stderr: IO[bytes], *, cwd: str | None = None
+) -> AsyncGenerator[str]:
+    """Run a program that prints its URL at 127.0.0.1 when it listens, and yield the URL.
+
+    Args:
+        command: Its words.
+        stderr: File that takes what it prints, to stdout and to stderr.
+        cwd: The folder in which it runs; None for that of this process.
+
+    Raises:
+        TransportError: it ended, or did not listen in time.
+    """
+    process, url = await _started(command, stderr, cwd)
+    async with _ended_after(process, stderr):
+        yield url
+
+
+@asynccontextmanager
+async def _ended_after(
+    process: asyncio.subprocess.Process, stderr: IO[bytes]
+) -> AsyncGenerator[None]:
+    """Copy what a program prints while the context manager is open, and end it then."""
+    assert process.stdout is not None
+    copying = asyncio.create_task(_copy(process.stdout, stderr))
+    try:
+        yield
     finally:
         await _end(process)
         await copying
 
 
 async def _started(
-    command: Sequence[str], stderr: IO[bytes]
+    command: Sequence[str], stderr: IO[bytes], cwd: str | None = None
 ) -> tuple[asyncio.subprocess.Process, str]:
     """Start a program, and return it and its URL, once it listens."""
     process = await asyncio.create_subprocess_exec(
         *command,
+        cwd=cwd,
         stdin=subprocess.DEVNULL,
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
         limit=MAX_LINE_BYTES,
     )
-    assert process.stderr is not None
+    assert process.stdout is not None
     try:
-        return process, await _start_line(process.stderr, stderr)
+        return process, await _start_line(process.stdout, stderr)
     except BaseException:
         await _end(process)
         raise

@@ -84,7 +84,9 @@ async def run_command(
     said: Mapping[str, str],
     limit_s: float,
     *,
+    stdout: int | None = None,
     stderr: int | None = None,
+    cwd: str | None = None,
     have_ended: Callable[[], bool] = lambda: True,
 ) -> Ended:
     """Run a command to its end, and return how it ended.
@@ -93,15 +95,18 @@ async def run_command(
         command: The words of the command, with placeholders.
         said: The values of the placeholders by their names, which are environment variables, too.
         limit_s: Time limit, in seconds, after which the command is ended.
+        stdout: File descriptor for what it writes to stdout; None: nowhere.
         stderr: File descriptor for what it writes to stderr; None: nowhere.
+        cwd: The folder in which it runs; None for that of this process.
         have_ended: Tells whether the servers that it has started have ended.
     """
     nowhere = asyncio.subprocess.DEVNULL
     began_s = monotonic()
     process = await asyncio.create_subprocess_exec(
         *filled_in(command, said),
+        cwd=cwd,
         stdin=nowhere,
-        stdout=nowhere,
+        stdout=nowhere if stdout is None else stdout,
         stderr=nowhere if stderr is None else stderr,
         env={**os.environ, **{f"MCP_DOCTOR_{key.upper()}": one for key, one in said.items()}},
         start_new_session=True,
