@@ -47,7 +47,7 @@ async def opened(
 ) -> AsyncGenerator[Opened, None]:
     endpoint = kind(lambda: ReferenceServer(revision), revision)
     async with endpoint.serving() as url:
-        client = ReferenceClient(HttpOpener(url)(revision), revision)
+        client = ReferenceClient(HttpOpener(url, sse_url=url)(revision), revision)
         await client.open()
         assert client.http is not None
         yield Opened(client, endpoint, client.http)
@@ -79,7 +79,7 @@ async def test_two_clients_have_a_server_each(revision: str) -> None:
     endpoint = ReferenceEndpoint(lambda: ReferenceServer(revision), revision)
     async with endpoint.serving() as url:
         for _ in range(2):
-            client = ReferenceClient(HttpOpener(url)(revision), revision)
+            client = ReferenceClient(HttpOpener(url, sse_url=url)(revision), revision)
             await client.open()
             await client.aclose()
     first, second = endpoint.clients
