@@ -243,6 +243,9 @@ class ClientScript(ReferenceClient):
             if self.has_lost_session(reply):
                 await self.begin_anew()
                 reply = await self.ask(name, params, meta=meta, within_s=within_s)
+            if self.has_lost_server(reply):
+                await self.restart()
+                reply = await self.ask(name, params, meta=meta, within_s=within_s)
             if reply.timed_out:
                 await self.stop_waiting(reply)
             requests = member(reply.result, "inputRequests")
@@ -281,6 +284,16 @@ class ClientScript(ReferenceClient):
     async def begin_anew(self) -> None:
         """Begin a new session."""
         self.session_id = None
+        await self.open()
+
+    def has_lost_server(self, reply: ServerReply) -> bool:
+        """Return True if the connection has ended in place of an answer."""
+        return self.http is None and reply.closing is not None
+
+    async def restart(self) -> None:
+        """Open another connection in place of one that has ended."""
+        await self.wire.aclose()
+        self.use_wire(self.opens(self.profile.revision))
         await self.open()
 
     async def stop_waiting(self, reply: ServerReply) -> None:

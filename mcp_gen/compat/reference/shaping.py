@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
@@ -20,10 +21,16 @@ __all__ = [
     "log_levels",
     "naming_task",
     "part_names",
+    "plain_capabilities",
     "required_members",
     "shaped",
     "wire_type",
 ]
+
+REMEMBERED = 4096
+"""Number of values whose form is remembered."""
+REMEMBERED_BYTES = 4096
+"""Maximum length of such a value."""
 
 
 def wire_type(profile: Profile, name: str) -> Any:
@@ -57,8 +64,17 @@ def shaped(kind: Any, value: Any) -> Any:
     Raises:
         msgspec.ValidationError: the value is none of that type.
     """
-    named = without_extra(kind, msgspec.json.encode(value))
-    return msgspec.json.decode(encode(decode_strictly(kind, named)))
+    data = msgspec.json.encode(value)
+    shape = _remembered if len(data) <= REMEMBERED_BYTES else _shape
+    return msgspec.json.decode(shape(kind, data))
+
+
+def _shape(kind: Any, data: bytes) -> bytes:
+    return encode(decode_strictly(kind, without_extra(kind, data)))
+
+
+_remembered = lru_cache(maxsize=REMEMBERED)(_shape)
+"""The same for small values, which are made again and again."""
 
 
 _EXAMPLES: dict[Any, Any] = {"string": "text", "integer": 1, "number": 1.5, "boolean": True}
@@ -74,6 +90,13 @@ def filled_in(params: Json) -> Json:
         ]
         content[name] = choices[0] if choices else _EXAMPLES.get(member(field, "type"), "text")
     return content
+
+
+def plain_capabilities(profile: Profile) -> Json:
+    """Return every capability of a revision, without the parts that some of them have."""
+    every: Json = {"roots": {"listChanged": True}, "sampling": {}, "elicitation": {}}
+    made: Json = shaped(wire_type(profile, "ClientCapabilities"), every)
+    return made
 
 
 def naming_task(profile: Profile, params: Json, result: Json) -> Json:

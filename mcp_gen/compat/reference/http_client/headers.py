@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from functools import cache
 from typing import TYPE_CHECKING, Any
 
 from mcp_gen.compat.json_values import Json, is_object, member
-from mcp_gen.compat.known_extensions import known_extensions
+from mcp_gen.compat.known_extensions import named_params
 from mcp_gen.core.errors import UsageError
 from mcp_gen.core.transport.header_params import marked_params
 from mcp_gen.core.transport.header_values import encoded_value, value_at
-from mcp_wire import profile as profile_of
 
 if TYPE_CHECKING:
     from mcp_wire.profile import Profile
@@ -39,19 +37,12 @@ def request_headers(
         named[profile.version_header] = _version(profile, params)
     if profile.method_header and isinstance(method, str):
         named[profile.method_header] = method
-        about = member(params, _name_params(profile.revision).get(method, ""))
+        about = member(params, named_params(profile.revision).get(method, ""))
         if profile.name_header and isinstance(about, str):
             named[profile.name_header] = encoded_value(about).decode()
             if about in tools and is_object(member(params, "arguments")):
                 named |= param_headers(profile, tools[about], member(params, "arguments"))
     return named
-
-
-@cache
-def _name_params(revision: str) -> dict[str, str]:
-    """Return the member of params that the name header repeats, by method, at a revision."""
-    found = known_extensions().name_params(profile_of(revision))
-    return {method: name for method, (_, name) in found.items()}
 
 
 def _version(profile: Profile, params: Any) -> str:

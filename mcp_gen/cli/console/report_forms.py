@@ -1,18 +1,19 @@
-"""Forms of a report that `mcp-gen doctor` writes: which, and where to."""
+"""Forms of a report that a command writes: which, and where to."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 from mcp_gen.core.errors import UsageError
 
 if TYPE_CHECKING:
     from mcp_gen.compat.report.model import Report
 
-__all__ = ["ReportForm", "report_forms", "write_forms"]
+__all__ = ["ReportForm", "doctor_writers", "report_forms", "write_forms"]
 
+R = TypeVar("R")
 STDOUT = "-"
 
 
@@ -55,14 +56,21 @@ def report_forms(as_json: bool, **places: str | None) -> list[ReportForm]:
     return forms
 
 
-def write_forms(report: Report, forms: list[ReportForm]) -> None:
+def write_forms(
+    report: R, forms: list[ReportForm], writers: Mapping[str, Callable[[R], str]]
+) -> None:
     """Write a report in each of its forms.
+
+    Args:
+        report: The report.
+        forms: The forms that are wanted.
+        writers: Functions that make the forms, by name.
 
     Raises:
         UsageError: a file cannot be written.
     """
     for form in forms:
-        text = _writer(form.name)(report)
+        text = writers[form.name](report)
         if form.is_printed:
             print(text, end="")
             continue
@@ -73,7 +81,8 @@ def write_forms(report: Report, forms: list[ReportForm]) -> None:
             raise UsageError(f"--{form.name}: {why}") from None
 
 
-def _writer(name: str) -> Callable[[Report], str]:
+def doctor_writers() -> dict[str, Callable[[Report], str]]:
+    """Return the functions that make the forms of the doctor's report."""
     # Imported here so that `mcp-gen --help` stays fast.
     from mcp_gen.compat.report.encoding import encode_report
     from mcp_gen.compat.report.html import html_report
@@ -85,4 +94,4 @@ def _writer(name: str) -> Callable[[Report], str]:
         "html": html_report,
         "junit": junit_report,
         "markdown": markdown_report,
-    }[name]
+    }
