@@ -7,6 +7,7 @@ from typing import Annotated
 
 import typer
 
+from mcp_gen.cli.commands.bridge import bridge
 from mcp_gen.cli.commands.call import call
 from mcp_gen.cli.commands.demo import DEMO_EPILOG, demo
 from mcp_gen.cli.commands.diff import diff
@@ -63,6 +64,7 @@ app.command(cls=AdvisingCommand, context_settings={"allow_interspersed_args": Fa
 app.command(cls=AdvisingCommand)(replay)
 app.command(cls=AdvisingCommand)(stubs)
 app.command(cls=AdvisingCommand)(lock)
+app.command(cls=AdvisingCommand)(bridge)
 app.command(cls=AdvisingCommand)(diff)
 app.command(cls=AdvisingCommand)(types)
 app.command(cls=AdvisingCommand)(methods)

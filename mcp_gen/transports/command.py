@@ -174,6 +174,16 @@ class CommandTransport:
         if self._writer is not None:
             self._writer.call_when_writable(act)
 
+    def pause_reading(self) -> None:
+        """Receive no more messages, so that the child has to wait."""
+        if self._protocol is not None:
+            self._protocol.pause_reading(True)
+
+    def resume_reading(self) -> None:
+        """Receive messages again."""
+        if self._protocol is not None:
+            self._protocol.pause_reading(False)
+
     def close_stdin(self) -> None:
         """Send what is queued, and close the child's stdin; the child should exit then."""
         process, protocol, writer = self._process, self._protocol, self._writer
@@ -249,6 +259,8 @@ class _ChildProtocol(asyncio.SubprocessProtocol):
         self._hint = hint
         """Advice for a command that ends before its first message; empty for none."""
         self._open = True
+        self._paused = False
+        """True while the receiver wants no messages."""
         self._loop = asyncio.get_running_loop()
         self._process: asyncio.SubprocessTransport | None = None
         self.exited = asyncio.Event()
@@ -352,7 +364,18 @@ class _ChildProtocol(asyncio.SubprocessProtocol):
         self._left = self._lines.feed(self._left, LINES_AT_ONCE)
         if self._left:
             self._loop.call_soon(self._read_on)
-        elif stdout := self._open_stdout():
+        elif not self._paused and (stdout := self._open_stdout()):
+            stdout.resume_reading()
+
+    def pause_reading(self, paused: bool) -> None:
+        """Stop reading, or go on."""
+        self._paused = paused
+        stdout = self._open_stdout()
+        if stdout is None or self._left:
+            return  # closed, or paused until what has been read is delivered
+        if paused:
+            stdout.pause_reading()
+        else:
             stdout.resume_reading()
 
     def _open_stdout(self) -> asyncio.ReadTransport | None:

@@ -15,7 +15,7 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from tests.conformance import client_leg, server_leg
+from tests.conformance import bridge_leg, client_leg, server_leg
 from tests.conformance.agreement.comparison import Compared, counted, faults_of
 from tests.conformance.agreement.ours import OURS, compared
 from tests.conformance.agreement.table import disagreements, table
@@ -57,9 +57,18 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--suite", type=Path, required=True, help="where npm installed it")
     parser.add_argument("--leg", choices=LEGS, help="which is run; without it both")
+    parser.add_argument(
+        "--bridge",
+        metavar="REVISION",
+        help="run the server leg through a bridge to a server of this revision alone",
+    )
     parser.add_argument("scenarios", nargs="*", metavar="SCENARIO")
     told = parser.parse_args()
     suite = Suite(told.suite)
+    if told.bridge:
+        bridged, status = bridge_leg.run(suite, told.bridge, told.scenarios)
+        show(Console(width=None if sys.stdout.isatty() else 150), bridged)
+        return status
     legs: list[LegName] = [leg for leg in LEGS if told.leg in (None, leg)]
     cells = [cell for leg in legs for version in SUITES for cell in OF[leg].cells(suite, version)]
     if unknown := set(told.scenarios) - {cell.scenario for cell in cells}:

@@ -35,9 +35,12 @@ def cells(suite: Suite, version: str) -> list[Cell]:
     return suite.cells("server", version, LEFT_OUT, EXTENSIONS)
 
 
-def run(suite: Suite, cells: list[Cell], faults: list[str]) -> dict[Cell, Outcome]:
-    """Run the cells, a few at once; cells after a crash of the server are missing."""
-    with serving(faults) as server:
+def run(suite: Suite, cells: list[Cell], faults: list[str], *module: str) -> dict[Cell, Outcome]:
+    """Run the cells, a few at once; cells after a crash of the server are missing.
+
+    `module` is the module of the server under test, and its arguments.
+    """
+    with serving(faults, *module) as server:
         return outcomes(suite, cells, server.url, lambda: server.died)
 
 
@@ -64,16 +67,22 @@ def outcomes(
 
 
 class ServerUnderTest:
-    """The server of this folder, in a process of its own."""
+    """A server of this folder, in a process of its own.
 
-    def __init__(self, log: Path) -> None:
+    Args:
+        log: File for what it prints.
+        module: Module of this folder that serves it.
+        words: Its arguments beside the port.
+    """
+
+    def __init__(self, log: Path, module: str = "server", *words: str) -> None:
         with socket.create_server(("127.0.0.1", 0)) as taken:
             port = int(taken.getsockname()[1])
         self.url = f"http://127.0.0.1:{port}/mcp"
         self._log = log
-        words = (sys.executable, "-m", "tests.conformance.server", "--port", str(port))
+        program = (sys.executable, "-m", f"tests.conformance.{module}", "--port", str(port))
         with log.open("wb") as out:
-            self.process = subprocess.Popen(words, stdout=out, stderr=out)
+            self.process = subprocess.Popen((*program, *words), stdout=out, stderr=out)
         self._wait_for(port)
 
     @property
@@ -112,10 +121,10 @@ class ServerUnderTest:
 
 
 @contextmanager
-def serving(faults: list[str]) -> Generator[ServerUnderTest]:
+def serving(faults: list[str], *module: str) -> Generator[ServerUnderTest]:
     """Start a server and wait until it answers; its faults are added to `faults` at the end."""
     with tempfile.TemporaryDirectory() as folder:
-        server = ServerUnderTest(Path(folder) / "log")
+        server = ServerUnderTest(Path(folder) / "log", *module)
         try:
             yield server
         finally:

@@ -21,7 +21,7 @@ from mcp_gen.server.context.context import input_params_of, origin_of
 from mcp_gen.server.input_requests.capabilities import declared, require_capability
 from mcp_gen.server.input_requests.rounds import InputKind, InputRequest
 from mcp_gen.server.input_requests.run import current_rounds
-from mcp_gen.server.mounting.suspended_calls import call_ended_error
+from mcp_gen.server.relaying.suspended_calls import call_ended_error
 from mcp_wire import latest
 from mcp_wire.base import OpenWire
 
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from collections.abc import Coroutine, Hashable
 
     from mcp_gen.server.context.context import Context
-    from mcp_gen.server.mounting.suspended_calls import SuspendedCall
+    from mcp_gen.server.relaying.suspended_calls import SuspendedCall
     from mcp_gen.session.peer.session import Session
 
 __all__ = ["CallerRelay", "accepts_input_requests"]
