@@ -61,11 +61,10 @@ def a_task_is_asked_for_until_its_end(run: ClientRun, found: Found) -> None:
 def questions_of_tasks_are_answered_by_updates(run: ClientRun, found: Found) -> None:
     lives = lives_of(run.run_of(SOMETIMES))
     for life in lives:
-        answered = {
-            key
-            for update in life.requests("update_task")
-            for key in member(update.members, "params", "inputResponses") or {}
-        }
+        answered: set[str] = set()
+        for update in life.requests("update_task"):
+            given = member(update.members, "params", "inputResponses")
+            answered |= given.keys() if is_object(given) else set()
         for state in life.asking("get", "news"):
             asked = state.state.get("inputRequests")
             if not is_object(asked) or not asked.keys() - answered:
