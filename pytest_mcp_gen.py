@@ -143,8 +143,7 @@ def mcp_sync_session(
     """`mcp_session` for plain `def` tests: its event loop runs in a thread of its own."""
     _judged(request, mcp_revision)
     # Loaded by tests that use it.
-    from mcp_gen.compat.plugin.loop_thread import LoopThread
-    from mcp_gen.compat.plugin.sync_session import SyncSession
+    from mcp_gen.compat.plugin.sync_session import LoopThread, SyncSession
 
     thread = LoopThread()
     try:

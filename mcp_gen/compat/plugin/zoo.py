@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from mcp_gen.compat.plugin.conversation import Conversation
-from mcp_gen.compat.plugin.loop_thread import LoopThread
 from mcp_gen.compat.plugin.recorder import spoken_at
+from mcp_gen.compat.plugin.sync_session import LoopThread
 from mcp_gen.compat.plugin.zoo_server import ZooServer
 from mcp_gen.compat.reference.server import ReferenceServer
 from mcp_gen.compat.requirements.manifest import requirements

@@ -12,7 +12,7 @@ from mcp_gen.compat.reference.server import ReferenceServer
 from mcp_gen.core.errors import UsageError
 
 if TYPE_CHECKING:
-    from mcp_gen.compat.plugin.loop_thread import LoopThread
+    from mcp_gen.compat.plugin.sync_session import LoopThread
     from mcp_gen.compat.transcript import Transcript
     from mcp_gen.core.transport.protocols import Duplex
 

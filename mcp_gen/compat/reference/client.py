@@ -13,11 +13,11 @@ from mcp_gen.compat.json_values import Json, entries, is_object, member, objects
 from mcp_gen.compat.method_names import method_of, openings, python_name
 from mcp_gen.compat.reference.call import Failure, Unanswered
 from mcp_gen.compat.reference.http_client.headers import request_headers
-from mcp_gen.compat.reference.http_client.resuming import resumed
+from mcp_gen.compat.reference.http_client.resuming import answers_elsewhere, resumed
 from mcp_gen.compat.reference.rounds import next_round
 from mcp_gen.compat.reference.shaping import filled_in, naming_task, plain_capabilities
 from mcp_gen.compat.transcript import answer_in
-from mcp_gen.compat.wire.http import HttpWire, SsePairWire
+from mcp_gen.compat.wire.http import HttpWire
 from mcp_wire import profile as profile_of
 
 if TYPE_CHECKING:
@@ -357,7 +357,7 @@ class ReferenceClient:
             if event.sender != "server" or event.kind not in ("message", "ended", "closed"):
                 return False
             if event.kind == "ended":
-                return event.exchange in exchanges and not self._answers_elsewhere(event)
+                return event.exchange in exchanges and not answers_elsewhere(self, event)
             return event.kind == "closed" or answer_in(event, id) is not None
 
         wait_s = self.timeout_s if within_s is None else within_s
@@ -395,13 +395,6 @@ class ReferenceClient:
     async def resume(self, ended: WireEvent) -> int:
         """Ask for the rest of a stream; see `resumed`."""
         return await resumed(self, ended)
-
-    def _answers_elsewhere(self, ended: WireEvent) -> bool:
-        """Return True for the end of a POST that was taken, whose answer comes on a stream."""
-        if not isinstance(self.wire, SsePairWire):
-            return False
-        head = self.transcript.head(ended.exchange)
-        return head is not None and 200 <= head.status < 300
 
     async def tell(
         self,
