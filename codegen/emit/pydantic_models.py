@@ -23,7 +23,7 @@ from codegen.emit.pydantic_unions import (
     qualify_annotated,
     tag_of,
 )
-from codegen.emit.python_text import literal
+from codegen.emit.python_source import literal
 from codegen.emit.renderer import Renderer
 from codegen.errors import CodegenError
 from codegen.extensions.read import Extension

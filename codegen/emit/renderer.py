@@ -6,7 +6,8 @@ from typing import Any
 import jinja2
 from jinja2.bccache import Bucket
 
-from codegen.emit.python_text import FILTERS, docstring
+from codegen.emit.python_source import docstring
+from codegen.emit.python_text import FILTERS
 from codegen.model import ir
 from codegen.model.docs import Docs
 from codegen.model.message_docs import frame_line, message_line

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import sys
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
@@ -10,11 +11,13 @@ from typing import TYPE_CHECKING
 import pytest
 
 import mcp_wire
+from mcp_gen import Client
 from mcp_gen.client.connecting.in_process import InProcessTransport
 from mcp_gen.compat.doctor.client_examination import examine_client
 from mcp_gen.compat.report.model import Report
 from mcp_gen.compat.scenarios.commands import CommandStage
 from mcp_gen.compat.scenarios.http import HttpStage
+from mcp_gen.core.errors import SessionLost
 from tests.compat.examining_clients import LIMIT_S, PatientStage
 from tests.compat.local_http import LocalHttpStage
 from tests.compat.own_client import use_everything
@@ -24,6 +27,7 @@ if TYPE_CHECKING:
     from mcp_gen.client.connecting.in_process import ConnectableServer
 
 HTTP_TIMEOUT_S = 1.0
+A_MOMENT_S = 0.2
 
 NOT_DONE = {
     # Without a pinned revision it asks for the newest.
@@ -39,9 +43,8 @@ NOT_DONE = {
     # Its model takes no tools.
     "sampling:client:tools:declared",
     "sampling:client:tools:undeclared",
-    # It calls no tool as a task.
-    "tasks:client:cancels",
-    "tasks:client:related-absent",
+    # It makes tasks of questions.
+    "tasks:client:receives:ignored",
 }
 """Requirements that our client has no occasion for, and is not judged by."""
 
@@ -87,13 +90,67 @@ async def test_our_client_breaks_no_rule_as_a_command(revision: str) -> None:
         target="own",
         revisions=(revision,),
         limit_s=40.0,
-        only=("pagination:client:both", "ping:client:answered"),
+        only=(
+            "lifecycle:client:shutdown",
+            "pagination:client:both",
+            "stdio:client:restarts",
+            "stdio:client:stderr",
+        ),
     )
     assert shown(report) == {}
     assert [one.agreed for one in report.openings] == [revision]
-    verdicts = {one.requirement: one.verdict for one in report.outcomes}
-    assert verdicts["stdio:client:lines"] == "passed"
-    assert verdicts["pagination:client:both"] == "passed"
+    of_commands = {
+        one.requirement: one.verdict
+        for one in report.outcomes
+        if one.requirement.startswith(("lifecycle:client:shutdown", "stdio:"))
+    }
+    assert set(of_commands.values()) == {"passed"}, of_commands
+
+
+async def pinned(server: ConnectableServer, revision: str, timeout_s: float) -> None:
+    """Use everything of a server of this process, at its revision and no other."""
+    transport = InProcessTransport(server, asyncio.ensure_future)
+    await use_everything(transport, revision, timeout_s=timeout_s)
+
+
+async def test_a_client_that_is_told_its_revision_is_not_judged_by_how_it_chooses_one() -> None:
+    rows = ("lifecycle:client:fallback", "lifecycle:client:versions:selected")
+    report = await examine_client(
+        PatientStage(pinned),
+        target="pinned",
+        revisions=(HANDSHAKE, PER_REQUEST),
+        limit_s=LIMIT_S,
+        only=rows,
+    )
+    assert shown(report) == {}
+    assert {one.why for one in report.outcomes if one.requirement in rows} == {
+        "the client was not seen to choose between revisions by itself"
+    }
+
+
+async def watching(server: ConnectableServer, revision: str, timeout_s: float) -> None:
+    """Watch the tools of a server of this process, and begin again when it is lost."""
+    async with Client("own", timeout_s=timeout_s) as client:
+        session = await client.connect(server, revision=revision)
+        for _ in range(2):
+            with contextlib.suppress(SessionLost, TimeoutError):
+                async with session.watch(tools=True) as changes:
+                    await session.list_tools()
+                    async with asyncio.timeout(A_MOMENT_S):
+                        await anext(changes)
+
+
+async def test_our_client_subscribes_again_on_a_new_connection() -> None:
+    row = "subscriptions:client:again"
+    report = await examine_client(
+        PatientStage(watching, "stdio"),
+        target="own",
+        revisions=(PER_REQUEST,),
+        limit_s=LIMIT_S,
+        only=(row,),
+    )
+    assert {one.requirement: one.verdict for one in report.outcomes}[row] == "passed"
+    assert shown(report) == {}
 
 
 @pytest.mark.parametrize("revision", [mcp_wire.REVISIONS[0], PER_REQUEST])

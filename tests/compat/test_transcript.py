@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+import time
 
 import mcp_wire
 from mcp_gen.compat.checks.check import checks
 from mcp_gen.compat.checks.judging import judge
-from mcp_gen.compat.transcript import Transcript, cut_at
+from mcp_gen.compat.transcript import SLICE_S, Transcript, cut_at
 
 REVISION = mcp_wire.REVISIONS[3]
 RESUMES = {"last-event-id": "stream-1"}
@@ -66,6 +67,27 @@ async def test_a_wait_that_has_run_out_takes_what_is_on_its_way_in_this_process(
 
 async def test_a_wait_ends_without_an_event() -> None:
     assert await Transcript(REVISION, "memory").first(lambda one: True, 0.001) is None
+
+
+def keep_busy(seconds: float) -> None:
+    """Keep the event loop from turning, as work of this process does, or a busy machine."""
+    end_s = time.monotonic() + seconds
+    while time.monotonic() < end_s:
+        pass
+
+
+async def test_time_that_this_process_did_not_have_is_not_waited() -> None:
+    transcript = Transcript(REVISION, "memory")
+
+    async def late() -> None:
+        keep_busy(3 * SLICE_S)
+        await asyncio.sleep(SLICE_S)
+        transcript.add("server", "message", b"{}")
+
+    on_its_way = asyncio.create_task(late())
+    event = await transcript.first(lambda one: True, 3 * SLICE_S)
+    await on_its_way
+    assert event is not None
 
 
 # --- messages that are judged ---

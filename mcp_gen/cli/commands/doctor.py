@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import typer
 
 import mcp_wire
-from mcp_gen.cli.console.doctor_forms import report_forms, write_forms
 from mcp_gen.cli.console.output import fail
+from mcp_gen.cli.console.report_forms import doctor_writers, report_forms, write_forms
 from mcp_gen.cli.console.server_options import (
     INTERRUPTED,
     UNREACHED,
@@ -120,7 +120,7 @@ def doctor(
         str | None,
         typer.Option(
             help="The endpoint of the stream of a URL, for the HTTP+SSE transport of the oldest "
-            "revision; TARGET itself without one.",
+            "revision; without one it is looked for at TARGET, and at `sse` beside it.",
             metavar="URL",
         ),
     ] = None,
@@ -176,7 +176,7 @@ def doctor(
                 timeout_s=timeout or DEFAULT_TIMEOUT_S,
             )
             report, last_lines = asyncio.run(_examine(wanted))
-        write_forms(report, forms)
+        write_forms(report, forms, doctor_writers())
     except UsageError as error:
         fail("doctor", error)
     except McpGenError as error:
