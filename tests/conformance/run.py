@@ -66,8 +66,8 @@ def main() -> int:
     told = parser.parse_args()
     suite = Suite(told.suite)
     if told.bridge:
-        found, status = bridge_leg.run(suite, told.bridge, told.scenarios)
-        show(Console(width=None if sys.stdout.isatty() else 150), found)
+        bridged, status = bridge_leg.run(suite, told.bridge, told.scenarios)
+        show(Console(width=None if sys.stdout.isatty() else 150), bridged)
         return status
     legs: list[LegName] = [leg for leg in LEGS if told.leg in (None, leg)]
     cells = [cell for leg in legs for version in SUITES for cell in OF[leg].cells(suite, version)]

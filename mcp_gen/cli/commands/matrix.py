@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal, TypeVar
 
+import msgspec
 import typer
 
 from mcp_gen.cli.console.output import fail
@@ -125,8 +126,6 @@ def _matrix(
 ) -> Matrix:
     """Return the part of a file that is wanted."""
     # Imported here so that `mcp-gen --help` stays fast.
-    import msgspec
-
     from mcp_gen.compat.matrix.definition import read_matrix
     from mcp_gen.core.revisions import select
 

@@ -10,7 +10,7 @@ from msgspec import Struct
 
 from mcp_gen.compat.checks.judging import applicable, judge, outcome_of
 from mcp_gen.compat.json_values import is_object, member
-from mcp_gen.compat.matrix.model import BrokenRule, Cell, Conversation
+from mcp_gen.compat.matrix.model import BrokenRule, Cell, ConversationResult
 from mcp_gen.compat.method_names import openings
 from mcp_gen.compat.report.bounds import cut
 
@@ -69,7 +69,7 @@ def judged(cell: Cell, end: ClientEnd, talks: Sequence[Talk]) -> Cell:
         )
     # A hang is no refusal.
     verdict = "failed" if end.ended.hung else "not tested"
-    failed = (Conversation(name="connect", verdict="failed", why=cut(why, MAX_WHY_CHARS)),)
+    failed = (ConversationResult(name="connect", verdict="failed", why=cut(why, MAX_WHY_CHARS)),)
     return msgspec.structs.replace(
         cell,
         verdict=verdict,
@@ -79,9 +79,9 @@ def judged(cell: Cell, end: ClientEnd, talks: Sequence[Talk]) -> Cell:
     )
 
 
-def said_conversations(stdout: bytes) -> tuple[Conversation, ...]:
+def said_conversations(stdout: bytes) -> tuple[ConversationResult, ...]:
     """Return the conversations of the lines that a client wrote; other lines are not read."""
-    found: list[Conversation] = []
+    found: list[ConversationResult] = []
     for line in stdout.split(b"\n"):
         try:
             made: Any = msgspec.json.decode(line)
@@ -90,21 +90,23 @@ def said_conversations(stdout: bytes) -> tuple[Conversation, ...]:
         if not is_object(made) or "conversation" not in made:
             continue
         try:
-            one = msgspec.convert({**made, "name": made["conversation"]}, Conversation)
+            one = msgspec.convert({**made, "name": made["conversation"]}, ConversationResult)
         except msgspec.ValidationError:
             continue
         why = cut(one.why, MAX_WHY_CHARS)
-        found.append(Conversation(name=cut(one.name, 80), verdict=one.verdict, why=why))
+        found.append(ConversationResult(name=cut(one.name, 80), verdict=one.verdict, why=why))
     return tuple(found[:MAX_CONVERSATIONS])
 
 
-def _with_end(conversations: tuple[Conversation, ...], end: ClientEnd) -> tuple[Conversation, ...]:
+def _with_end(
+    conversations: tuple[ConversationResult, ...], end: ClientEnd
+) -> tuple[ConversationResult, ...]:
     """Return conversations with the end of the client as the last, where that tells something."""
     if conversations and end.ended.well:
         return conversations
     verdict: Verdict = "passed" if end.ended.well else "failed"
     why = "" if end.ended.well else cut(end.why, MAX_WHY_CHARS)
-    return (*conversations, Conversation(name="end", verdict=verdict, why=why))
+    return (*conversations, ConversationResult(name="end", verdict=verdict, why=why))
 
 
 def _broken(cell: Cell, talks: Sequence[Talk]) -> tuple[BrokenRule, ...]:

@@ -12,7 +12,7 @@ from mcp_gen.compat.report.model import Level, Outcome, Side, Verdict
 __all__ = [
     "BrokenRule",
     "Cell",
-    "Conversation",
+    "ConversationResult",
     "MatrixReport",
     "MatrixTransport",
     "PeerFacts",
@@ -22,7 +22,7 @@ __all__ = [
 MatrixTransport: TypeAlias = Literal["stdio", "http"]
 
 
-class Conversation(Struct, frozen=True, kw_only=True):
+class ConversationResult(Struct, frozen=True, kw_only=True):
     """One thing that a client did with a server.
 
     Args:
@@ -70,11 +70,11 @@ class Cell(Struct, frozen=True, kw_only=True):
     revision: str
     verdict: Verdict
     why: str = ""
-    conversations: tuple[Conversation, ...] = ()
+    conversations: tuple[ConversationResult, ...] = ()
     broken: tuple[BrokenRule, ...] = ()
     took_s: float = 0.0
 
-    def failed(self) -> tuple[Conversation, ...]:
+    def failed(self) -> tuple[ConversationResult, ...]:
         """Return the conversations that failed."""
         return tuple(one for one in self.conversations if one.verdict == "failed")
 

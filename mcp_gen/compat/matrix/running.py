@@ -27,7 +27,13 @@ from mcp_gen.compat.matrix.definition import (
 )
 from mcp_gen.compat.matrix.installing import Installed, install
 from mcp_gen.compat.matrix.judging import ClientEnd, judged
-from mcp_gen.compat.matrix.model import Cell, Conversation, MatrixReport, MatrixTransport, PeerFacts
+from mcp_gen.compat.matrix.model import (
+    Cell,
+    ConversationResult,
+    MatrixReport,
+    MatrixTransport,
+    PeerFacts,
+)
 from mcp_gen.compat.matrix.recorded import read_talks
 from mcp_gen.compat.recordings.redactor import Redactor
 from mcp_gen.compat.recordings.taps.http import tap_url
@@ -152,7 +158,7 @@ class _Run:
                 async with _serving(definition, words, installed, stderr) as url:
                     return [await self._over_http(one, url) for one in cells]
             except (McpGenError, OSError) as error:
-                failed = Conversation(name="serve", verdict="failed", why=str(error))
+                failed = ConversationResult(name="serve", verdict="failed", why=str(error))
                 return [
                     msgspec.structs.replace(one, verdict="failed", conversations=(failed,))
                     for one in cells

@@ -5,7 +5,7 @@ from __future__ import annotations
 from mcp_gen.compat.matrix.model import (
     BrokenRule,
     Cell,
-    Conversation,
+    ConversationResult,
     MatrixReport,
     PeerFacts,
 )
@@ -16,7 +16,7 @@ OLD, NEW = "2025-11-25", "2026-07-28"
 
 
 def _cell(client: str, revision: str, verdict: Verdict, why: str = "") -> Cell:
-    failed = (Conversation(name="call", verdict="failed", why=HOSTILE),)
+    failed = (ConversationResult(name="call", verdict="failed", why=HOSTILE),)
     return Cell(
         server="s",
         client=client,

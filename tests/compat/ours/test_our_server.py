@@ -14,7 +14,7 @@ from mcp_gen.compat.report.model import Report
 from mcp_gen.compat.wire.openers import MemoryOpener
 from tests.support.frames import every_revision
 
-EVERYTHING = Path(__file__).parents[2] / "examples/everything_server.py"
+EVERYTHING = Path(__file__).parents[3] / "examples/everything_server.py"
 CALLS = (
     ToolCall("echo", {"text": "hello"}),
     ToolCall("add", {"a": 1, "b": 2}),
