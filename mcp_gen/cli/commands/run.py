@@ -35,8 +35,8 @@ def run(
     sse_path: Annotated[
         str | None,
         typer.Option(
-            help="With --http: a path such as `/sse`, at which clients of 2024-11-05 find the "
-            "HTTP+SSE transport; not served without one.",
+            help="With --http: a path such as `/sse`, at which clients of the oldest revision find "
+            "the HTTP+SSE transport; not served without one.",
             metavar="PATH",
         ),
     ] = None,
