@@ -45,10 +45,10 @@ TURNS = 50
 What is on its way through this process arrives, also if the process had no time for it until then.
 """
 SLICE_S = 0.05
-"""Part of a wait, in seconds, that counts as no more than that, however late the process is.
+"""Part of a wait, in seconds: where one takes longer, this process was late.
 
-Time in which this process could not run, because of the machine's load or of work of its own, is
-not the peer's.
+Time in which it could not run, because of the machine's load or of work of its own, is not the
+peer's. It counts half, so that a wait takes no more than twice as long.
 """
 SSE_FIELDS = ("event", "id", "retry")
 """Fields beside the data, in the order in which they are shown."""
@@ -219,7 +219,7 @@ class Transcript:
 
         Args:
             wanted: Tells whether an event is the wanted one.
-            within_s: Longest wait, in seconds in which this process could have heard of it.
+            within_s: Longest wait, in seconds in which this process could hear of it.
             start: Number of the first event to look at.
         """
         left_s = within_s
@@ -235,7 +235,8 @@ class Transcript:
                 with suppress(TimeoutError):
                     async with asyncio.timeout(slice_s):
                         await self._news.wait()
-                left_s -= min(slice_s, time.monotonic() - began_s)
+                took_s = time.monotonic() - began_s
+                left_s -= max(min(slice_s, took_s), took_s / 2)
             elif turns > 0:
                 turns -= 1
                 await asyncio.sleep(0)
