@@ -45,10 +45,10 @@ TURNS = 50
 What is on its way through this process arrives, also if the process had no time for it until then.
 """
 SLICE_S = 0.05
-"""Part of a wait, in seconds, that counts as no more than that, however late the process is.
+"""Part of a wait, in seconds: where one takes longer, this process was late.
 
-Time in which this process could not run, because of the machine's load or of work of its own, is
-not the peer's.
+Time in which it could not run, because of the machine's load or of work of its own, is not the
+peer's. It counts half, so that a wait takes no more than twice as long.
 """
 PROMPT_S = 0.002
 """A wait that is not longer than this past its end was on time: the process had time for all."""
@@ -226,7 +226,7 @@ class Transcript:
 
         Args:
             wanted: Tells whether an event is the wanted one.
-            within_s: Longest wait, in seconds in which this process could have heard of it.
+            within_s: Longest wait, in seconds in which this process could hear of it.
             start: Number of the first event to look at.
         """
         place = _Place(self.events, wanted, start)
@@ -238,7 +238,7 @@ class Transcript:
                 async with asyncio.timeout(slice_s):
                     await self._news.wait()
             took_s = time.monotonic() - began_s
-            left_s -= min(slice_s, took_s)
+            left_s -= max(min(slice_s, took_s), took_s / 2)
             late_s = took_s - slice_s
         # What was woken in time has had its turns.
         if 0 < late_s < PROMPT_S <= within_s / 2:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import subprocess
 import sys
+from collections.abc import Callable
 
 import pytest
 
@@ -27,6 +28,15 @@ WORKS = "import sys; print(1, flush=True); sys.stdin.read()\nwhile True: pass"
 
 def ends(transcript: Transcript) -> list[tuple[str, str]]:
     return [(one.sender, one.about) for one in transcript.events if one.kind == "closed"]
+
+
+def uses(found: Used) -> Callable[[ProcessTime], Used]:
+    """Return a stand-in for what tells the use of a process."""
+
+    def used(time: ProcessTime) -> Used:
+        return found
+
+    return used
 
 
 async def closed(opens: CommandOpener) -> list[tuple[str, str]]:
@@ -67,7 +77,7 @@ async def test_a_process_that_had_no_time_is_not_said_to_stay(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     # As on a machine on which others run all the time.
-    monkeypatch.setattr(ProcessTime, "used", lambda _: Used(0.0, math.inf, True))
+    monkeypatch.setattr(ProcessTime, "used", uses(Used(0.0, math.inf, True)))
     monkeypatch.setattr(process, "LONGEST_S", 0.2)
     opens = CommandOpener([sys.executable, "-c", STAYS])
     for _ in range(2):
@@ -82,7 +92,7 @@ async def test_time_in_which_a_process_was_kept_waiting_is_not_its_own(
 
 
 async def _exit_time_s(monkeypatch: pytest.MonkeyPatch, held_s: float) -> float:
-    monkeypatch.setattr(ProcessTime, "used", lambda _: Used(0.0, held_s, False))
+    monkeypatch.setattr(ProcessTime, "used", uses(Used(0.0, held_s, False)))
     monkeypatch.setattr(process, "PROMPT_S", 0.1)
     wire = CommandOpener([sys.executable, "-c", STAYS])(REVISION)
     await wire.open()
