@@ -251,7 +251,7 @@ class Transcript:
 
 
 class _Place:
-    """How far the events of a transcript were searched for a wanted one."""
+    """Place up to which the events of a transcript were searched for a wanted one."""
 
     def __init__(
         self, events: list[WireEvent], wanted: Callable[[WireEvent], bool], start: int

@@ -430,9 +430,7 @@ class ReferenceClient:
         """
         data = self.encoded(message)
         start = len(self.transcript.events)
-        if headers is None and self.http is not None:
-            headers = self.headers(message)
-        await self.wire.send(data, headers)
+        await self.wire.send(data, self.headers(message) if headers is None else headers)
         for event in self.transcript.events[start:]:
             if event.sender == "client" and event.kind == "message" and event.data == data:
                 return event
