@@ -82,7 +82,7 @@ def types_of(schema: Any, models: Models = "msgspec") -> dict[str, str]:
     ("schema", "expected"),
     [
         ({"type": "string"}, "str"),
-        ({"type": "number"}, "int | float"),
+        ({"type": "number"}, "float"),
         ({"type": ["string", "null"]}, "str | None"),
         ({"enum": ["a", "b", 1]}, "Literal['a', 'b'] | Literal[1]"),
         ({"enum": [True, None]}, "bool | None"),
@@ -92,7 +92,7 @@ def types_of(schema: Any, models: Models = "msgspec") -> dict[str, str]:
         ({"type": "array", "prefixItems": []}, "list[Any]"),
         ({"type": "object"}, "dict[str, Any]"),
         ({"type": "object", "additionalProperties": {"type": "integer"}}, "dict[str, int]"),
-        ({"anyOf": [{"type": "integer"}, {"type": "number"}]}, "int | float"),
+        ({"anyOf": [{"type": "integer"}, {"type": "number"}]}, "float"),
         ({"anyOf": [{"const": "a"}, {"type": "string"}]}, "str"),
         ({"oneOf": [{"const": "a"}, {"const": "b"}]}, "Literal['a', 'b']"),
         ({"anyOf": [{"type": "array"}, {"type": "array", "items": {}}]}, "list[Any]"),
