@@ -1,0 +1,16 @@
+"""A program with the typed client: editors and type checkers know each argument and field."""
+
+import asyncio
+
+import shelf
+from mcp_gen import Client
+
+
+async def main() -> None:
+    async with Client("shop") as client:
+        session = await client.connect("server.py")
+        found = await shelf.count(session, item="bolt", shelf=3)
+        print(found.item, found.number)
+
+
+asyncio.run(main())
