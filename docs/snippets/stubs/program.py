@@ -2,8 +2,9 @@
 
 import asyncio
 
-import shelf
 from mcp_gen import Client
+
+import shelf
 
 
 async def main() -> None:
