@@ -196,7 +196,8 @@ def mutants(session: nox.Session) -> None:
 @nox.session
 def peers(session: nox.Session) -> None:
     """Test against the official SDKs, third-party servers and the MCP Inspector."""
-    install(session, "test", "peers", "node", project=True)
+    # Type checkers and ruff judge the stubs of servers of others.
+    install(session, "test", "peers", "node", "types", "codegen", project=True)
     environment = {
         "PEERS_TYPESCRIPT": str(npm_install(session, "tests/peers/typescript")),
         "PEERS_SERVERS": str(npm_install(session, "tests/peers/servers")),

@@ -10,7 +10,6 @@ from codegen.printable import printable
 _SCALARS = {
     "str": "str",
     "int": "int",
-    "number": "int | float",
     "bool": "bool",
     "null": "None",
     "any": "Any",
@@ -20,21 +19,33 @@ WIDTH = 100
 """Longest line of generated text, in columns."""
 
 
-def annotation(type_: Type, prefix: str = "") -> str:
-    """Return the type as an annotation, with `prefix` before every definition name."""
+def annotation(type_: Type, prefix: str = "", *, number: str = "int | float") -> str:
+    """Return the type as an annotation.
+
+    Args:
+        type_: The type.
+        prefix: Text before every definition name.
+        number: Annotation of numbers.
+    """
+
+    def of(inner: Type) -> str:
+        return annotation(inner, prefix, number=number)
+
     match type_:
+        case Scalar("number"):
+            return number
         case Scalar(name):
             return _SCALARS[name]
         case Choice(values):
             return f"Literal[{', '.join(literal(value) for value in values)}]"
         case ListOf(item):
-            return f"list[{annotation(item, prefix)}]"
+            return f"list[{of(item)}]"
         case MapOf(value):
-            return f"dict[str, {annotation(value, prefix)}]"
+            return f"dict[str, {of(value)}]"
         case Ref(name):
             return prefix + name
         case OneOf(arms):
-            return " | ".join(annotation(arm, prefix) for arm in arms)
+            return " | ".join(map(of, arms))
 
 
 def literal(value: Any) -> str:

@@ -236,7 +236,8 @@ class _StubModule:
 
     def _annotation(self, type_: Type) -> str:
         """Return the annotation of a type, in which long unions of literals have names."""
-        made = annotation(type_)
+        # Type checkers take an integer for a float.
+        made = annotation(type_, number="float")
         for choice in _choices(type_):
             whole = annotation(choice)
             if len(whole) > MAX_ANNOTATION_CHARS:

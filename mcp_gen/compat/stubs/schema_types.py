@@ -143,7 +143,7 @@ class _SchemaReading:
         if not is_object(properties) or not properties:
             values = schema.get("additionalProperties")
             return MapOf(self.type(values, f"{path}/value", depth + 1)) if values else ANY_OBJECT
-        if len(self._types.structs) >= MAX_STRUCTS:
+        if len(self._types.structs) >= MAX_STRUCTS or not all(map(_is_attribute, properties)):
             return ANY_OBJECT
         return self._struct(schema, properties, self._types.name(path), path, depth)
 
@@ -172,7 +172,9 @@ class _SchemaReading:
             return ANY
         path = f"{self._path}/{reference.rpartition('/')[2]}" if reference != "#" else self._path
         properties = target.get("properties")
-        if is_object(properties) and properties and target.get("type", "object") == "object":
+        properties = properties if is_object(properties) else {}
+        is_struct = bool(properties) and all(map(_is_attribute, properties))
+        if is_struct and target.get("type", "object") == "object":
             # Known before it is read: it may refer to itself.
             name = self._types.name(path)
             self._referred[reference] = Ref(name)
@@ -209,9 +211,6 @@ class _SchemaReading:
             kind = _kind_of(arm)
             known = by_kind.get(kind)
             by_kind[kind] = arm if known is None else self._united(kind, known, arm)
-        # An integer is a number.
-        if by_kind.get("number") == Scalar("number"):
-            by_kind.pop("int", None)
         made = tuple(one for arm in by_kind.values() for one in _arms(arm))
         return made[0] if len(made) == 1 else OneOf(made)
 
@@ -224,7 +223,8 @@ class _SchemaReading:
             return ListOf(ANY)
         if isinstance(one, Choice) and isinstance(other, Choice):
             return Choice(tuple(dict.fromkeys((*one.values, *other.values))))
-        return one if isinstance(one, Scalar) else other
+        # A number is an integer, too; and any text is one of a few.
+        return max(one, other, key=lambda arm: (isinstance(arm, Scalar), arm == Scalar("number")))
 
 
 def described(schema: Any) -> str:
@@ -294,6 +294,11 @@ MODEL_NAMES = frozenset(
     }
 )
 """Names that pydantic models have for something else."""
+
+
+def _is_attribute(wire: str) -> bool:
+    """Return True if the value of a property can be an attribute of a class of msgspec."""
+    return wire.isprintable() and '"' not in wire and "\\" not in wire
 
 
 def _choice(values: list[Any]) -> Type:
