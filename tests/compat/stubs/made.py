@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 import itertools
 import sys
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from contextlib import contextmanager
 from types import ModuleType
 from typing import Any
@@ -32,7 +32,7 @@ class RecordingSession:
 
 
 @contextmanager
-def loaded(offer: Offer, models: Models = "msgspec") -> Iterator[ModuleType]:
+def loaded(offer: Offer, models: Models = "msgspec") -> Generator[ModuleType]:
     """Make the module of an offer, and import it."""
     made = ModuleType(f"stubs_{next(_numbers)}")
     sys.modules[made.__name__] = made

@@ -78,35 +78,35 @@ def types_of(schema: Any, models: Models = "msgspec") -> dict[str, str]:
     return {name: one for name, one in found.items() if name not in ("session", "return")}
 
 
-@pytest.mark.parametrize(
-    ("schema", "expected"),
-    [
-        ({"type": "string"}, "str"),
-        ({"type": "number"}, "float"),
-        ({"type": ["string", "null"]}, "str | None"),
-        ({"enum": ["a", "b", 1]}, "Literal['a', 'b'] | Literal[1]"),
-        ({"enum": [True, None]}, "bool | None"),
-        ({"enum": [[1]]}, "Any"),
-        ({"const": "a"}, "Literal['a']"),
-        ({"type": "array", "items": {"type": "integer"}}, "list[int]"),
-        ({"type": "array", "prefixItems": []}, "list[Any]"),
-        ({"type": "object"}, "dict[str, Any]"),
-        ({"type": "object", "additionalProperties": {"type": "integer"}}, "dict[str, int]"),
-        ({"anyOf": [{"type": "integer"}, {"type": "number"}]}, "float"),
-        ({"anyOf": [{"const": "a"}, {"type": "string"}]}, "str"),
-        ({"oneOf": [{"const": "a"}, {"const": "b"}]}, "Literal['a', 'b']"),
-        ({"anyOf": [{"type": "array"}, {"type": "array", "items": {}}]}, "list[Any]"),
-        ({"anyOf": [{"type": "string"}, {}]}, "Any"),
-        ({"anyOf": []}, "Any"),
-        ({"$ref": "#/$defs/Nothing"}, "Any"),
-        ({"$ref": "https://example.org/schema"}, "Any"),
-        ({"type": "no such type"}, "Any"),
-        (True, "Any"),
-        ({"allOf": [{"type": "string"}], "description": "d"}, "str"),
-        (properties(a={"type": "string"}), "UseX"),
-        ({"allOf": [properties(a={}), properties(b={})]}, "UseX"),
-    ],
-)
+TYPES: list[tuple[Any, str]] = [
+    ({"type": "string"}, "str"),
+    ({"type": "number"}, "float"),
+    ({"type": ["string", "null"]}, "str | None"),
+    ({"enum": ["a", "b", 1]}, "Literal['a', 'b'] | Literal[1]"),
+    ({"enum": [True, None]}, "bool | None"),
+    ({"enum": [[1]]}, "Any"),
+    ({"const": "a"}, "Literal['a']"),
+    ({"type": "array", "items": {"type": "integer"}}, "list[int]"),
+    ({"type": "array", "prefixItems": []}, "list[Any]"),
+    ({"type": "object"}, "dict[str, Any]"),
+    ({"type": "object", "additionalProperties": {"type": "integer"}}, "dict[str, int]"),
+    ({"anyOf": [{"type": "integer"}, {"type": "number"}]}, "float"),
+    ({"anyOf": [{"const": "a"}, {"type": "string"}]}, "str"),
+    ({"oneOf": [{"const": "a"}, {"const": "b"}]}, "Literal['a', 'b']"),
+    ({"anyOf": [{"type": "array"}, {"type": "array", "items": {}}]}, "list[Any]"),
+    ({"anyOf": [{"type": "string"}, {}]}, "Any"),
+    ({"anyOf": []}, "Any"),
+    ({"$ref": "#/$defs/Nothing"}, "Any"),
+    ({"$ref": "https://example.org/schema"}, "Any"),
+    ({"type": "no such type"}, "Any"),
+    (True, "Any"),
+    ({"allOf": [{"type": "string"}], "description": "d"}, "str"),
+    (properties(a={"type": "string"}), "UseX"),
+    ({"allOf": [properties(a={}), properties(b={})]}, "UseX"),
+]
+
+
+@pytest.mark.parametrize(("schema", "expected"), TYPES)
 def test_a_schema_has_the_type_that_says_the_same(schema: Any, expected: str) -> None:
     assert types_of(properties(x=schema)) == {"x": expected}
 
