@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from types import ModuleType
 from typing import Any
 
-from mcp_gen.compat.stubs.offer import Offer
+from mcp_gen.compat.stubs.offer import ServerOffer
 from mcp_gen.compat.stubs.python_module import Models, module_text
 
 __all__ = ["RecordingSession", "loaded", "strange_code"]
@@ -32,7 +32,7 @@ class RecordingSession:
 
 
 @contextmanager
-def loaded(offer: Offer, models: Models = "msgspec") -> Generator[ModuleType]:
+def loaded(offer: ServerOffer, models: Models = "msgspec") -> Generator[ModuleType]:
     """Make the module of an offer, and import it."""
     made = ModuleType(f"stubs_{next(_numbers)}")
     sys.modules[made.__name__] = made

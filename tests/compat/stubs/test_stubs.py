@@ -16,10 +16,10 @@ from hypothesis import strategies as st
 
 from mcp_gen import Client, InvalidResult, Server, ToolError
 from mcp_gen.compat.stubs.offer import (
-    Offer,
     OfferedPrompt,
     OfferedPromptArgument,
     OfferedStub,
+    ServerOffer,
     read_offer,
 )
 from mcp_gen.compat.stubs.python_module import Models, module_text
@@ -63,8 +63,8 @@ HOSTILE = (
 )
 
 
-def tool(arguments: Any, result: Any = None, name: str = "use") -> Offer:
-    return Offer("shelf", (OfferedStub(name, "", arguments, result),))
+def tool(arguments: Any, result: Any = None, name: str = "use") -> ServerOffer:
+    return ServerOffer("shelf", (OfferedStub(name, "", arguments, result),))
 
 
 def properties(**schemas: Any) -> dict[str, Any]:
@@ -228,7 +228,7 @@ def test_a_result_that_is_not_as_the_stub_says_is_an_error() -> None:
 # --- hostile servers ---
 
 
-def hostile_offer(texts: tuple[str, ...]) -> Offer:
+def hostile_offer(texts: tuple[str, ...]) -> ServerOffer:
     """Return an offer in which each text stands in every place."""
     said = {"enum": [*texts], "description": texts[0], "default": texts[0]}
     wires = dict.fromkeys(texts, said)
@@ -236,7 +236,7 @@ def hostile_offer(texts: tuple[str, ...]) -> Offer:
     schema = properties(**wires, inner=inner, wide={"$ref": f"#/$defs/{texts[0]}"})
     whole = {**schema, "required": [*texts], "$defs": {texts[0]: inner}}
     arguments = tuple(OfferedPromptArgument(one, one, True) for one in texts)
-    return Offer(
+    return ServerOffer(
         texts[0],
         tuple(OfferedStub(one, one, whole, whole) for one in texts),
         tuple(OfferedPrompt(one, one, arguments) for one in texts),
@@ -244,7 +244,7 @@ def hostile_offer(texts: tuple[str, ...]) -> Offer:
 
 
 OF_CLASSES = tuple(one for one in HOSTILE if one.isprintable() and not {*one} & {"\\", '"'})
-"""Those that can be the names of fields; an object with another one is no class."""
+"""Texts that can be names of fields; an object with any other is no class."""
 
 
 @both_models
@@ -328,7 +328,7 @@ def test_a_module_of_any_schema_loads_and_each_of_its_classes_can_be_read(
 
 def test_a_module_is_stale_by_the_names_that_differ() -> None:
     before = module_text(tool(properties(a={"type": "string"}), name="one"))
-    both = Offer(
+    both = ServerOffer(
         "shelf",
         (
             OfferedStub("one", "", properties(a={"type": "integer"})),
@@ -342,7 +342,7 @@ def test_a_module_is_stale_by_the_names_that_differ() -> None:
 
 
 def test_stubs_pass_ruff(tmp_path: Path) -> None:
-    async def read() -> Offer:
+    async def read() -> ServerOffer:
         async with Client("test") as client:
             return await read_offer(await client.connect(server()))
 
