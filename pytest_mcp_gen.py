@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import re
 import sys
-from collections.abc import AsyncIterator, Callable, Generator, Sequence
+from collections.abc import AsyncIterator, Callable, Generator, Iterator, Sequence
+from contextlib import AbstractAsyncContextManager
 from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
@@ -16,7 +17,9 @@ import pytest
 
 if TYPE_CHECKING:
     from mcp_gen import Client, ClientSession
+    from mcp_gen.compat.plugin.connecting import Refused
     from mcp_gen.compat.plugin.judged_test import JudgedTest
+    from mcp_gen.compat.plugin.sync_session import SyncSession
     from mcp_gen.compat.plugin.zoo import McpZoo
     from mcp_gen.compat.recordings.replaying.replay import ReplayReport
 
@@ -127,10 +130,34 @@ def mcp_session(
 ) -> ClientSession:
     """Session with the server under test at the revision of this run; each frame is judged."""
     _judged(request, mcp_revision)
+    return _agreed(request, request.getfixturevalue(_fixture_of_loop(request)))
+
+
+@pytest.fixture
+def mcp_sync_session(
+    request: pytest.FixtureRequest,
+    mcp_server: Any,
+    mcp_client: Client,
+    mcp_revision: str | None,
+) -> Iterator[SyncSession]:
+    """`mcp_session` for plain `def` tests: its event loop runs in a thread of its own."""
+    _judged(request, mcp_revision)
+    # Loaded by tests that use it.
+    from mcp_gen.compat.plugin.sync_session import LoopThread, SyncSession
+
+    thread = LoopThread()
+    try:
+        connected = thread.enter(_connection(request, mcp_server, mcp_client))
+        yield SyncSession(_agreed(request, connected), thread)
+    finally:
+        thread.close()
+
+
+def _agreed(request: pytest.FixtureRequest, session: ClientSession | Refused) -> ClientSession:
+    """Return a session; skip or fail the test if the server has refused the revision."""
     # Loaded by tests that use it.
     from mcp_gen.compat.plugin.connecting import Refused
 
-    session: ClientSession | Refused = request.getfixturevalue(_fixture_of_loop(request))
     if isinstance(session, Refused):
         marker = request.node.get_closest_marker("mcp_revisions")
         if marker is not None and marker.args == ("all",):
@@ -144,7 +171,7 @@ def mcp_zoo(
     request: pytest.FixtureRequest,
     mcp_revision: str | None,
     tmp_path_factory: pytest.TempPathFactory,
-) -> McpZoo:
+) -> Iterator[McpZoo]:
     """Servers for a test of a client: a strict one, and those that break one rule each."""
     # Loaded by tests that use it.
     from mcp_gen.compat.plugin.zoo import McpZoo
@@ -160,7 +187,9 @@ def mcp_zoo(
     def skip(why: str) -> NoReturn:
         pytest.skip(why)
 
-    return McpZoo(_judged(request, mcp_revision or LATEST), folder, skip)
+    zoo = McpZoo(_judged(request, mcp_revision or LATEST), folder, skip)
+    yield zoo
+    zoo.close()
 
 
 @pytest.fixture
@@ -193,15 +222,20 @@ def _asyncio_fixtures() -> ModuleType:
 async def _connected(
     request: pytest.FixtureRequest, mcp_server: Any, mcp_client: Client
 ) -> AsyncIterator[Any]:
+    async with _connection(request, mcp_server, mcp_client) as session:
+        yield session
+
+
+def _connection(
+    request: pytest.FixtureRequest, mcp_server: Any, mcp_client: Client
+) -> AbstractAsyncContextManager[ClientSession | Refused]:
     # Loaded by tests that use it.
     from mcp_gen.compat.plugin.connecting import connected
 
     config = request.config
     over = config.getoption("--mcp-over") or config.getini("mcp_over")
     root = config.inipath.parent if config.inipath else config.rootpath
-    test = request.node.stash[_test]
-    async with connected(test, mcp_client, mcp_server, over, root) as session:
-        yield session
+    return connected(request.node.stash[_test], mcp_client, mcp_server, over, root)
 
 
 def _fixture_of_loop(request: pytest.FixtureRequest) -> str:
@@ -227,7 +261,10 @@ def _missing_runner(node: Any, config: pytest.Config) -> str:
     from inspect import iscoroutinefunction
 
     if not iscoroutinefunction(node.obj):
-        return "mcp_session is for `async def` tests: write `async def` and `await`"
+        return (
+            "mcp_session is for `async def` tests: write `async def` and `await`, or take "
+            "`mcp_sync_session`"
+        )
     if _has_asyncio(config) or config.pluginmanager.has_plugin("anyio"):
         mark = "asyncio" if _has_asyncio(config) else "anyio"
         return f"nothing runs this `async def` test: mark it with `@pytest.mark.{mark}`"

@@ -1,5 +1,6 @@
 """The intermediate model of one revision, independent of JSON Schema and Python text."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Literal, TypeAlias
 
@@ -17,6 +18,7 @@ from codegen.model.shapes import Tag as Tag
 from codegen.model.shapes import Type as Type
 from codegen.model.shapes import arm_names as arm_names
 from codegen.model.shapes import mentions as mentions
+from codegen.schema.json_values import is_array, is_object
 
 Strategy: TypeAlias = Literal["scalar", "alias", "tag", "pick", "typing"]
 
@@ -123,3 +125,37 @@ class Revision:
     """For every struct and alias, the page of the specification that speaks of it."""
     refers: dict[str, tuple[str, ...]]
     """For every published definition those that it refers to, before any normalising."""
+
+
+_HELD: Mapping[str, type | tuple[type, ...]] = {
+    "str": str,
+    "int": int,
+    "number": (int, float),
+    "bool": bool,
+    "null": type(None),
+}
+
+
+def holds(type_: Type, value: Any, named: Mapping[str, Type]) -> bool:
+    """Return True if a type has a JSON value, without the objects of structs.
+
+    Args:
+        type_: The type.
+        value: A value as TOML has it.
+        named: The types of aliases; any other name is a struct's.
+    """
+    match type_:
+        case Scalar("any"):
+            return True
+        case Scalar(name):
+            return isinstance(value, _HELD[name]) and isinstance(value, bool) == (name == "bool")
+        case Choice(values):
+            return any(value == one and type(value) is type(one) for one in values)
+        case ListOf(item):
+            return is_array(value) and all(holds(item, one, named) for one in value)
+        case MapOf(inner):
+            return is_object(value) and all(holds(inner, one, named) for one in value.values())
+        case OneOf(arms):
+            return any(holds(arm, value, named) for arm in arms)
+        case Ref(name):
+            return name in named and holds(named[name], value, named)

@@ -7,12 +7,15 @@ from typing import Annotated
 
 import typer
 
+from mcp_gen.cli.commands.bridge import bridge
 from mcp_gen.cli.commands.call import call
 from mcp_gen.cli.commands.demo import DEMO_EPILOG, demo
 from mcp_gen.cli.commands.diff import diff
 from mcp_gen.cli.commands.doctor import doctor
 from mcp_gen.cli.commands.init import init
 from mcp_gen.cli.commands.inspect import inspect
+from mcp_gen.cli.commands.lock import lock
+from mcp_gen.cli.commands.matrix import matrix
 from mcp_gen.cli.commands.methods import methods
 from mcp_gen.cli.commands.prompt import prompt
 from mcp_gen.cli.commands.read import read
@@ -56,9 +59,12 @@ def common(
 
 app.command(cls=AdvisingCommand, epilog=DEMO_EPILOG)(demo)
 app.command(cls=AdvisingCommand)(doctor)
+app.command(cls=AdvisingCommand)(matrix)
 app.command(cls=AdvisingCommand, context_settings={"allow_interspersed_args": False})(record)
 app.command(cls=AdvisingCommand)(replay)
 app.command(cls=AdvisingCommand)(stubs)
+app.command(cls=AdvisingCommand)(lock)
+app.command(cls=AdvisingCommand)(bridge)
 app.command(cls=AdvisingCommand)(diff)
 app.command(cls=AdvisingCommand)(types)
 app.command(cls=AdvisingCommand)(methods)

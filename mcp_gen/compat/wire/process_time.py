@@ -1,0 +1,69 @@
+"""Time that a process had for itself: on a busy machine less than has passed."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from pathlib import Path
+from typing import NamedTuple
+
+from mcp_gen.transports.process_tree import ProcessTree
+
+__all__ = ["ProcessTime", "Used"]
+
+HELD = ("R", "D")
+"""States of threads that would go on at once, if they had a processor or their disk."""
+
+
+class Used(NamedTuple):
+    """Use of the processors by a process and its children.
+
+    Args:
+        ran_s: Seconds in which a thread ran.
+        held_s: Seconds in which a thread could have run, and had no processor.
+        is_held: True if a thread runs now, or waits for a processor or a disk.
+    """
+
+    ran_s: float
+    held_s: float
+    is_held: bool
+
+
+class ProcessTime:
+    """Use of the processors since this was made; none where /proc does not tell.
+
+    Args:
+        pid: Process id of a command that leads its process group.
+
+    Source: https://docs.kernel.org/scheduler/sched-stats.html
+    """
+
+    def __init__(self, pid: int) -> None:
+        self._tree = ProcessTree(pid)
+        self._before: dict[str, tuple[float, float]] = {}
+        self._before = {name: times for name, (times, _) in self._threads().items()}
+
+    def used(self) -> Used:
+        """Return the use until now, of the threads that live."""
+        ran_s = held_s = 0.0
+        is_held = False
+        for name, ((ran, held), state) in self._threads().items():
+            ran_before, held_before = self._before.get(name, (0.0, 0.0))
+            ran_s += ran - ran_before
+            held_s += held - held_before
+            is_held = is_held or state in HELD
+        return Used(ran_s, held_s, is_held)
+
+    def _threads(self) -> dict[str, tuple[tuple[float, float], str]]:
+        """Return the times and the state of every thread, by its name in /proc."""
+        found: dict[str, tuple[tuple[float, float], str]] = {}
+        for pid in self._tree.processes():
+            # A process or a thread may end meanwhile.
+            with suppress(OSError):
+                for thread in Path(f"/proc/{pid}/task").iterdir():
+                    with suppress(OSError):
+                        ran, held, *_ = (thread / "schedstat").read_text().split()
+                        stat = (thread / "stat").read_text()
+                        # The name, which may hold spaces, ends with the last parenthesis.
+                        state = stat.rpartition(")")[2].split()[0]
+                        found[str(thread)] = (int(ran) / 1e9, int(held) / 1e9), state
+        return found
