@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import shutil
 import sys
 from collections.abc import Sequence
 from datetime import datetime
@@ -13,7 +14,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from mcp_gen.cli.console.output import fail
-from mcp_gen.core.errors import McpGenError
+from mcp_gen.core.errors import McpGenError, UsageError
 
 if TYPE_CHECKING:
     from mcp_gen.compat.recordings.writer import RecordingWriter
@@ -105,8 +106,14 @@ def _record(
     from mcp_gen.core.redaction import command_secrets, shown_command, shown_url, url_secrets
 
     if to is not None:
+        # Imported here so that `mcp-gen --help` stays fast.
+        from mcp_gen.transports.http_client.pool import origin_of
+
+        origin_of(to)
         known, server = url_secrets(to), shown_url(to)
     else:
+        if shutil.which(words[0]) is None:
+            raise UsageError(f"there is no program {words[0]!r}")
         variables = {name: value for name, value in os.environ.items() if is_secret_name(name)}
         known, server = command_secrets(words, variables), shown_command(words)
     redactor = Redactor(pointers, known)

@@ -24,7 +24,7 @@ from mcp_gen.core.errors import UsageError
 if TYPE_CHECKING:
     from mcp_gen.cli.console.progress import Screen
     from mcp_gen.client.session.session import ClientSession
-    from mcp_gen.compat.stubs.offer import Offer
+    from mcp_gen.compat.stubs.offer import ServerOffer
 
 __all__ = ["stubs"]
 
@@ -84,7 +84,7 @@ def stubs(
             fail("stubs", f"{output} cannot be written: {error.strerror}")
 
 
-async def _read(session: ClientSession, screen: Screen) -> Offer:
+async def _read(session: ClientSession, screen: Screen) -> ServerOffer:
     # Imported here so that `mcp-gen --help` stays fast.
     from mcp_gen.compat.stubs.offer import read_offer
 

@@ -11,7 +11,7 @@ from mcp_gen.compat.json_values import Json, is_object
 if TYPE_CHECKING:
     from mcp_gen.client.session.session import ClientSession
 
-__all__ = ["OfferedPrompt", "OfferedPromptArgument", "OfferedStub", "StubbedServer", "read_offer"]
+__all__ = ["OfferedPrompt", "OfferedPromptArgument", "OfferedStub", "ServerOffer", "read_offer"]
 
 MAX_ITEMS = 10_000
 """Maximum number of tools, and of prompts, that are read."""
@@ -49,7 +49,7 @@ class OfferedPrompt(Struct, frozen=True):
     arguments: tuple[OfferedPromptArgument, ...]
 
 
-class StubbedServer(Struct, frozen=True):
+class ServerOffer(Struct, frozen=True):
     """Everything that a typed client is made of.
 
     Args:
@@ -63,7 +63,7 @@ class StubbedServer(Struct, frozen=True):
     prompts: tuple[OfferedPrompt, ...] = ()
 
 
-async def read_offer(session: ClientSession) -> StubbedServer:
+async def read_offer(session: ClientSession) -> ServerOffer:
     """Return what a server offers at the revision of a session.
 
     Args:
@@ -96,7 +96,7 @@ async def read_offer(session: ClientSession) -> StubbedServer:
                 break
     info = session.server_info
     # By name: the order of a list may differ from one time to the next.
-    return StubbedServer(
+    return ServerOffer(
         "" if info is None else info.name,
         tuple(tools[name] for name in sorted(tools)),
         tuple(prompts[name] for name in sorted(prompts)),

@@ -9,7 +9,7 @@ from typing import Literal, TypeAlias
 
 from mcp_gen.compat.json_values import is_array
 from mcp_gen.compat.stubs.doc_text import doc_text
-from mcp_gen.compat.stubs.offer import OfferedPrompt, OfferedStub, StubbedServer
+from mcp_gen.compat.stubs.offer import OfferedPrompt, OfferedStub, ServerOffer
 from mcp_gen.compat.stubs.schema_types import (
     MAX_NAME_CHARS,
     USED_NAMES,
@@ -64,7 +64,7 @@ _IMPORTS: tuple[tuple[str, str], ...] = (
 """Modules with the names that are imported from them, in the order of the import lines."""
 
 
-def module_text(offer: StubbedServer, models: Models = "msgspec") -> str:
+def module_text(offer: ServerOffer, models: Models = "msgspec") -> str:
     """Return the text of a module with a typed client.
 
     Names, descriptions and schemas of the server become names, literals and documentation; they
@@ -78,7 +78,7 @@ def module_text(offer: StubbedServer, models: Models = "msgspec") -> str:
 
 
 class _StubModule:
-    def __init__(self, offer: StubbedServer, models: Models) -> None:
+    def __init__(self, offer: ServerOffer, models: Models) -> None:
         self._offer = offer
         self._models: Models = models
         taken = {*IMPORTED, *USED_NAMES}

@@ -5,12 +5,12 @@ from __future__ import annotations
 import ast
 import itertools
 import sys
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from contextlib import contextmanager
 from types import ModuleType
 from typing import Any
 
-from mcp_gen.compat.stubs.offer import StubbedServer
+from mcp_gen.compat.stubs.offer import ServerOffer
 from mcp_gen.compat.stubs.python_module import Models, module_text
 
 __all__ = ["RecordingSession", "loaded", "strange_code"]
@@ -32,7 +32,7 @@ class RecordingSession:
 
 
 @contextmanager
-def loaded(offer: StubbedServer, models: Models = "msgspec") -> Iterator[ModuleType]:
+def loaded(offer: ServerOffer, models: Models = "msgspec") -> Generator[ModuleType]:
     """Make the module of an offer, and import it."""
     made = ModuleType(f"stubs_{next(_numbers)}")
     sys.modules[made.__name__] = made

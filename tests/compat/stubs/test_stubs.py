@@ -19,7 +19,7 @@ from mcp_gen.compat.stubs.offer import (
     OfferedPrompt,
     OfferedPromptArgument,
     OfferedStub,
-    StubbedServer,
+    ServerOffer,
     read_offer,
 )
 from mcp_gen.compat.stubs.python_module import Models, module_text
@@ -63,8 +63,8 @@ HOSTILE = (
 )
 
 
-def tool(arguments: Any, result: Any = None, name: str = "use") -> StubbedServer:
-    return StubbedServer("shelf", (OfferedStub(name, "", arguments, result),))
+def tool(arguments: Any, result: Any = None, name: str = "use") -> ServerOffer:
+    return ServerOffer("shelf", (OfferedStub(name, "", arguments, result),))
 
 
 def properties(**schemas: Any) -> dict[str, Any]:
@@ -78,35 +78,35 @@ def types_of(schema: Any, models: Models = "msgspec") -> dict[str, str]:
     return {name: one for name, one in found.items() if name not in ("session", "return")}
 
 
-@pytest.mark.parametrize(
-    ("schema", "expected"),
-    [
-        ({"type": "string"}, "str"),
-        ({"type": "number"}, "float"),
-        ({"type": ["string", "null"]}, "str | None"),
-        ({"enum": ["a", "b", 1]}, "Literal['a', 'b'] | Literal[1]"),
-        ({"enum": [True, None]}, "bool | None"),
-        ({"enum": [[1]]}, "Any"),
-        ({"const": "a"}, "Literal['a']"),
-        ({"type": "array", "items": {"type": "integer"}}, "list[int]"),
-        ({"type": "array", "prefixItems": []}, "list[Any]"),
-        ({"type": "object"}, "dict[str, Any]"),
-        ({"type": "object", "additionalProperties": {"type": "integer"}}, "dict[str, int]"),
-        ({"anyOf": [{"type": "integer"}, {"type": "number"}]}, "float"),
-        ({"anyOf": [{"const": "a"}, {"type": "string"}]}, "str"),
-        ({"oneOf": [{"const": "a"}, {"const": "b"}]}, "Literal['a', 'b']"),
-        ({"anyOf": [{"type": "array"}, {"type": "array", "items": {}}]}, "list[Any]"),
-        ({"anyOf": [{"type": "string"}, {}]}, "Any"),
-        ({"anyOf": []}, "Any"),
-        ({"$ref": "#/$defs/Nothing"}, "Any"),
-        ({"$ref": "https://example.org/schema"}, "Any"),
-        ({"type": "no such type"}, "Any"),
-        (True, "Any"),
-        ({"allOf": [{"type": "string"}], "description": "d"}, "str"),
-        (properties(a={"type": "string"}), "UseX"),
-        ({"allOf": [properties(a={}), properties(b={})]}, "UseX"),
-    ],
-)
+TYPES: list[tuple[Any, str]] = [
+    ({"type": "string"}, "str"),
+    ({"type": "number"}, "float"),
+    ({"type": ["string", "null"]}, "str | None"),
+    ({"enum": ["a", "b", 1]}, "Literal['a', 'b'] | Literal[1]"),
+    ({"enum": [True, None]}, "bool | None"),
+    ({"enum": [[1]]}, "Any"),
+    ({"const": "a"}, "Literal['a']"),
+    ({"type": "array", "items": {"type": "integer"}}, "list[int]"),
+    ({"type": "array", "prefixItems": []}, "list[Any]"),
+    ({"type": "object"}, "dict[str, Any]"),
+    ({"type": "object", "additionalProperties": {"type": "integer"}}, "dict[str, int]"),
+    ({"anyOf": [{"type": "integer"}, {"type": "number"}]}, "float"),
+    ({"anyOf": [{"const": "a"}, {"type": "string"}]}, "str"),
+    ({"oneOf": [{"const": "a"}, {"const": "b"}]}, "Literal['a', 'b']"),
+    ({"anyOf": [{"type": "array"}, {"type": "array", "items": {}}]}, "list[Any]"),
+    ({"anyOf": [{"type": "string"}, {}]}, "Any"),
+    ({"anyOf": []}, "Any"),
+    ({"$ref": "#/$defs/Nothing"}, "Any"),
+    ({"$ref": "https://example.org/schema"}, "Any"),
+    ({"type": "no such type"}, "Any"),
+    (True, "Any"),
+    ({"allOf": [{"type": "string"}], "description": "d"}, "str"),
+    (properties(a={"type": "string"}), "UseX"),
+    ({"allOf": [properties(a={}), properties(b={})]}, "UseX"),
+]
+
+
+@pytest.mark.parametrize(("schema", "expected"), TYPES)
 def test_a_schema_has_the_type_that_says_the_same(schema: Any, expected: str) -> None:
     assert types_of(properties(x=schema)) == {"x": expected}
 
@@ -228,7 +228,7 @@ def test_a_result_that_is_not_as_the_stub_says_is_an_error() -> None:
 # --- hostile servers ---
 
 
-def hostile_offer(texts: tuple[str, ...]) -> StubbedServer:
+def hostile_offer(texts: tuple[str, ...]) -> ServerOffer:
     """Return an offer in which each text stands in every place."""
     said = {"enum": [*texts], "description": texts[0], "default": texts[0]}
     wires = dict.fromkeys(texts, said)
@@ -236,7 +236,7 @@ def hostile_offer(texts: tuple[str, ...]) -> StubbedServer:
     schema = properties(**wires, inner=inner, wide={"$ref": f"#/$defs/{texts[0]}"})
     whole = {**schema, "required": [*texts], "$defs": {texts[0]: inner}}
     arguments = tuple(OfferedPromptArgument(one, one, True) for one in texts)
-    return StubbedServer(
+    return ServerOffer(
         texts[0],
         tuple(OfferedStub(one, one, whole, whole) for one in texts),
         tuple(OfferedPrompt(one, one, arguments) for one in texts),
@@ -244,7 +244,7 @@ def hostile_offer(texts: tuple[str, ...]) -> StubbedServer:
 
 
 OF_CLASSES = tuple(one for one in HOSTILE if one.isprintable() and not {*one} & {"\\", '"'})
-"""Names that fields can have; an object with another one is no class."""
+"""Texts that can be names of fields; an object with any other is no class."""
 
 
 @both_models
@@ -328,7 +328,7 @@ def test_a_module_of_any_schema_loads_and_each_of_its_classes_can_be_read(
 
 def test_a_module_is_stale_by_the_names_that_differ() -> None:
     before = module_text(tool(properties(a={"type": "string"}), name="one"))
-    both = StubbedServer(
+    both = ServerOffer(
         "shelf",
         (
             OfferedStub("one", "", properties(a={"type": "integer"})),
@@ -342,7 +342,7 @@ def test_a_module_is_stale_by_the_names_that_differ() -> None:
 
 
 def test_stubs_pass_ruff(tmp_path: Path) -> None:
-    async def read() -> StubbedServer:
+    async def read() -> ServerOffer:
         async with Client("test") as client:
             return await read_offer(await client.connect(server()))
 

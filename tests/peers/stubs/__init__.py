@@ -1,1 +1,1 @@
-"""Typed clients of servers of others."""
+"""Stubs of servers of others: `nox -s peers`."""
