@@ -35,7 +35,7 @@ _NAME = "mcp-gen-bridge"
 
 @dataclass(frozen=True)
 class Identity:
-    """What the server learns about a client of the bridge.
+    """Capabilities and name of a client of the bridge, as the server learns them.
 
     Args:
         capabilities: Capabilities that the client declared.

@@ -1,4 +1,4 @@
-"""StubbedServer of a server: the tools and prompts that a typed client is made of."""
+"""Offer of a server: the tools and prompts that a typed client is made of."""
 
 from __future__ import annotations
 
