@@ -66,5 +66,5 @@ class Situation(Struct, frozen=True):
 @cache
 def situations() -> tuple[Situation, ...]:
     """Return every situation, in the order of the page."""
-    text = files(__package__).joinpath("situations.toml").read_text("utf-8")
+    text = files("mcp_gen.compat.bridge").joinpath("situations.toml").read_text("utf-8")
     return msgspec.convert(tomllib.loads(text)["situation"], tuple[Situation, ...])

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from mcp_gen.client.client import Client
 from mcp_gen.client.connecting.targets import resolve_target
@@ -252,7 +252,9 @@ class Upstreams:
     def end_of(self, session: Session) -> None:
         """End the upstream session of a client's session or connection that has ended."""
         for key in list(self._open):
-            if key is session or (isinstance(key, tuple) and key[0] is session):
+            if key is session or (
+                isinstance(key, tuple) and cast("tuple[Hashable, ...]", key)[0] is session
+            ):
                 self._end(key)
 
     def _end(self, key: Hashable) -> None:
