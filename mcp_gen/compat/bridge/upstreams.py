@@ -252,10 +252,11 @@ class Upstreams:
     def end_of(self, session: Session) -> None:
         """End the upstream session of a client's session or connection that has ended."""
         for key in list(self._open):
-            if key is session or (
-                isinstance(key, tuple) and cast("tuple[Hashable, ...]", key)[0] is session
-            ):
-                self._end(key)
+            owner: Hashable = key
+            if isinstance(key, tuple):
+                owner, *_ = cast("tuple[Hashable, ...]", key)
+            if owner is session:
+                self._end(cast("Hashable", key))
 
     def _end(self, key: Hashable) -> None:
         task = asyncio.get_running_loop().create_task(self._close(self._open.pop(key)))
