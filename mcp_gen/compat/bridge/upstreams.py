@@ -252,11 +252,8 @@ class Upstreams:
     def end_of(self, session: Session) -> None:
         """End the upstream session of a client's session or connection that has ended."""
         for key in list(self._open):
-            owner: Hashable = key
-            if isinstance(key, tuple):
-                owner, *_ = cast("tuple[Hashable, ...]", key)
-            if owner is session:
-                self._end(cast("Hashable", key))
+            if key is session or session in _parts(key):
+                self._end(key)
 
     def _end(self, key: Hashable) -> None:
         task = asyncio.get_running_loop().create_task(self._close(self._open.pop(key)))
@@ -314,3 +311,8 @@ def _key(origin: RequestOrigin) -> Hashable:
     # A connection is one client. Over HTTP, clients of one principal may be many.
     client = origin.channel if isinstance(origin.channel, Session) else origin.principal
     return (client, encode(origin.capabilities))
+
+
+def _parts(key: Hashable) -> tuple[Hashable, ...]:
+    """Return the parts of a key; none of one that is a session."""
+    return cast("tuple[Hashable, ...]", key) if isinstance(key, tuple) else ()
