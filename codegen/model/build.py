@@ -177,13 +177,17 @@ class _Builder:
         return ir.Struct(
             name,
             tuple(fields),
-            replace(tag, name=names[tag.wire]) if tag else None,
+            self._tag(tag, names[tag.wire]) if tag else None,
             self._unions.markers.get(name, ""),
             self._deprecated(name),
             raw,
             is_open,
             closed,
         )
+
+    def _tag(self, tag: ir.Tag, name: str) -> ir.Tag:
+        documented = self._overlay.names("documented", self._revision, "tags")
+        return replace(tag, name=name, documented=documented)
 
     def _constant_tag(self, schema: Object) -> ir.Tag | None:
         """Return the constant tag of a message (`method`) or of a result (`resultType`)."""

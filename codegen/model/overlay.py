@@ -36,6 +36,7 @@ _KEYS: dict[str, frozenset[str]] = {
     "unchecked": frozenset({"names"}),
     "reads": frozenset({"rule"}),
     "filled": frozenset({"path", "by"}),
+    "documented": frozenset({"names"}),
 }
 _OPTIONAL = frozenset({"only", "but"})
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from mcp_gen.compat.bridge.situations import SITUATIONS, Situation
+from mcp_gen.compat.bridge.situations import Situation, situations
 
 __all__ = ["PAGE", "between_marks", "table"]
 
@@ -14,7 +14,7 @@ _BEGIN, _END = "<!-- situations -->\n", "<!-- end of situations -->\n"
 
 def table() -> str:
     """Return the table as Markdown."""
-    rows = [_row(one) for one in SITUATIONS]
+    rows = [_row(one) for one in situations()]
     return "\n".join(
         ["| situation | | the bridge | specification |", "|---|---|---|---|", *rows, ""]
     )

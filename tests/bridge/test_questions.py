@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from dataclasses import dataclass
 from typing import Any
 
 import pytest
@@ -249,3 +250,27 @@ async def test_roots_of_one_call_are_not_kept_for_the_next() -> None:
         for asked in (1, 2):
             assert await client.text("look") == "file:///home"
             assert len(client.questions) == asked
+
+
+@pytest.mark.parametrize("revision", [mcp_wire.REVISIONS[2], PER_REQUEST])
+async def test_an_answer_to_a_form_reaches_the_server_as_it_is(revision: str) -> None:
+    @dataclass
+    class Form:
+        name: str
+        colour: str = "blue"
+
+    server, got = Server("s", revisions=[HANDSHAKE]), list[Any]()
+
+    @server.tool
+    async def ask(ctx: Context) -> str:
+        await ctx.elicit("Who?", Form)
+        return "asked"
+
+    @server.hooks.outbound.after_elicit
+    def keep(session: Any, params: Any, result: Any) -> None:
+        got.append(result.content)
+
+    answers = {"elicitation/create": lambda asked: {"action": "accept", "content": {"name": "A"}}}
+    async with through(server, revision, answers=answers) as client:
+        await client.text("ask")
+    assert got == [{"name": "A"}]

@@ -6,11 +6,11 @@ from importlib import import_module
 
 import pytest
 
-from mcp_gen.compat.bridge.situations import SITUATIONS, Situation
+from mcp_gen.compat.bridge.situations import Situation, situations
 from tests.bridge.table import PAGE, between_marks, table
 
 
-@pytest.mark.parametrize("situation", SITUATIONS, ids=lambda one: one.what)
+@pytest.mark.parametrize("situation", situations(), ids=lambda one: one.what)
 def test_each_situation_has_a_test_and_a_page_of_the_specification(situation: Situation) -> None:
     module, name = situation.test.split("::")
     assert callable(getattr(import_module(f"tests.bridge.{module}"), name))
@@ -19,7 +19,7 @@ def test_each_situation_has_a_test_and_a_page_of_the_specification(situation: Si
 
 
 def test_no_situation_is_listed_twice() -> None:
-    assert len({one.what for one in SITUATIONS}) == len(SITUATIONS)
+    assert len({one.what for one in situations()}) == len(situations())
 
 
 def test_the_docs_show_the_table() -> None:

@@ -26,7 +26,14 @@ if TYPE_CHECKING:
     from mcp_gen.compat.transcript import Transport
     from mcp_gen.compat.zoo.zoo import Pair
 
-__all__ = ["LIMIT_S", "PatientStage", "examined_client", "faults_of_pairs"]
+__all__ = [
+    "LIMIT_S",
+    "NEVER_LISTS",
+    "TIMEOUT_S",
+    "PatientStage",
+    "examined_client",
+    "faults_of_pairs",
+]
 
 PAIRS_AT_ONCE = 5
 RUNS_AT_ONCE = 4

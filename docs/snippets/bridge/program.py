@@ -13,7 +13,7 @@ async def main() -> None:
     async with Client("agent", "1.0.0") as client:
         session = await client.connect(bridge, revision="2026-07-28")
         result = await session.call_tool("count", {"item": "bolt"}, returns=int)
-        print(session.server_info.name, session.revision, result)
+        print(session.revision, result)
     await bridge.aclose()
 
 

@@ -96,6 +96,7 @@ class Tag:
     wire: str
     name: str
     value: str | int
+    documented: bool = False
 
 
 @dataclass(frozen=True)

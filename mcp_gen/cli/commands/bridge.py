@@ -16,7 +16,7 @@ __all__ = ["bridge"]
 
 
 class Serve(StrEnum):
-    """How clients reach the bridge."""
+    """Transport between clients and the bridge."""
 
     STDIO = "stdio"
     HTTP = "http"

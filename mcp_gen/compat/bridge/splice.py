@@ -41,14 +41,14 @@ class _Agreed(Struct, rename="camel"):
     protocol_version: str
 
 
-class _Answer(Struct):
+class _HandshakeAnswer(Struct):
     result: _Agreed
 
 
-_answer = msgspec.json.Decoder(_Answer)
+_read_answer = msgspec.json.Decoder(_HandshakeAnswer)
 
 
-class _Opening(NamedTuple):
+class _FirstMessage(NamedTuple):
     """First message of a client that names its revision."""
 
     message: bytes
@@ -136,7 +136,7 @@ class Splice:
         self._opening = task
         return True
 
-    def _read(self, message: bytes) -> _Opening | None:
+    def _read(self, message: bytes) -> _FirstMessage | None:
         try:
             frame = envelope.read(message)
         except McpGenError:
@@ -154,7 +154,7 @@ class Splice:
 
     def _read_handshake(
         self, message: bytes, id: RequestId, handshake: Any, params: Raw
-    ) -> _Opening | None:
+    ) -> _FirstMessage | None:
         try:
             read = handshake.decode_params(params)
         except msgspec.DecodeError:
@@ -162,9 +162,9 @@ class Splice:
         revision = find_revision(read.protocol_version, self._kernel.handshakes)
         if revision is None:
             return None
-        return _Opening(message, id, revision, True, read.capabilities, read.client_info)
+        return _FirstMessage(message, id, revision, True, read.capabilities, read.client_info)
 
-    def _read_request(self, message: bytes, id: RequestId, params: Raw) -> _Opening | None:
+    def _read_request(self, message: bytes, id: RequestId, params: Raw) -> _FirstMessage | None:
         meta = read_meta(params) or {}
         for revision in self._kernel.per_request:
             profile = mcp_wire.profile(revision)
@@ -172,10 +172,10 @@ class Splice:
             named = meta.get(profile.protocol_version_key or "")
             if find_revision(named, [revision]) and isinstance(capabilities, dict):
                 info = meta.get(profile.client_info_key or "")
-                return _Opening(message, id, revision, False, capabilities, info)
+                return _FirstMessage(message, id, revision, False, capabilities, info)
         return None
 
-    async def _open(self, opening: _Opening) -> None:
+    async def _open(self, opening: _FirstMessage) -> None:
         """Open the session with the server; splice both connections if the revisions are equal."""
         transport = self._upstreams.target().dial()
         if isinstance(transport, Posts):
@@ -199,7 +199,7 @@ class Splice:
             return
         await self._adopt(opening, upstream)
 
-    async def _adopt(self, opening: _Opening, upstream: Upstream) -> None:
+    async def _adopt(self, opening: _FirstMessage, upstream: Upstream) -> None:
         key: Hashable = self.connection
         if not opening.is_handshake:
             key = (self.connection, encode(opening.capabilities))
@@ -272,6 +272,6 @@ class Splice:
 
 def _revision_in(answer: bytes) -> str | None:
     try:
-        return _answer.decode(answer).result.protocol_version
+        return _read_answer.decode(answer).result.protocol_version
     except msgspec.DecodeError:
         return None

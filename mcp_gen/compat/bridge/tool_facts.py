@@ -42,7 +42,7 @@ _page = msgspec.json.Decoder(_Page)
 
 
 class ToolFact(Struct, frozen=True):
-    """What a bridge knows of one tool.
+    """Facts about one tool.
 
     Args:
         mirrored: JSON path of each argument that a header repeats, by the end of its name.

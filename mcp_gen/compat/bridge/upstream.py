@@ -205,7 +205,7 @@ class Upstream:
         try:
             await self.subscriptions.hold_subscriptions(uris, holder)
         except McpGenError as error:
-            _log.warning("subscriptions/listen: %s is not watched: %s", uris[0], error)
+            _log.warning("a listener asked for %s, which is not watched: %s", uris[0], error)
 
     def unsubscribe(self, uris: Iterable[str], holder: Hashable) -> None:
         """End subscriptions of a holder."""

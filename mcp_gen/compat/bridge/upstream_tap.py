@@ -21,20 +21,20 @@ if TYPE_CHECKING:
 __all__ = ["UpstreamTap", "copier"]
 
 
-class _Request(Struct):
+class _RequestHead(Struct):
     id: int | str | None = None
     method: str | None = None
 
 
-class _Response(Struct):
+class _ResponseHead(Struct):
     id: int | str | None = None
     method: str | None = None
     result: Raw = NOTHING
     error: Raw = NOTHING
 
 
-_request = msgspec.json.Decoder(_Request)
-_response = msgspec.json.Decoder(_Response)
+_request = msgspec.json.Decoder(_RequestHead)
+_response = msgspec.json.Decoder(_ResponseHead)
 
 
 class UpstreamTap:
@@ -156,7 +156,7 @@ class UpstreamTap:
         answer, self._recorded = _response.decode(self._recorded), None
         asyncio.get_running_loop().call_soon(self._replay, asked.id, answer)
 
-    def _replay(self, id: RequestId | None, answer: _Response) -> None:
+    def _replay(self, id: RequestId | None, answer: _ResponseHead) -> None:
         receiver = self._receiver
         if receiver is None:
             return

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from mcp_gen.client.client import Client
 from mcp_gen.client.connecting.targets import resolve_target
@@ -35,7 +35,7 @@ _NAME = "mcp-gen-bridge"
 
 @dataclass(frozen=True)
 class Identity:
-    """What the server learns about a client of the bridge.
+    """Capabilities and name of a client of the bridge, as the server learns them.
 
     Args:
         capabilities: Capabilities that the client declared.
@@ -252,8 +252,11 @@ class Upstreams:
     def end_of(self, session: Session) -> None:
         """End the upstream session of a client's session or connection that has ended."""
         for key in list(self._open):
-            if key is session or (isinstance(key, tuple) and key[0] is session):
-                self._end(key)
+            owner: Hashable = key
+            if isinstance(key, tuple):
+                owner, *_ = cast("tuple[Hashable, ...]", key)
+            if owner is session:
+                self._end(cast("Hashable", key))
 
     def _end(self, key: Hashable) -> None:
         task = asyncio.get_running_loop().create_task(self._close(self._open.pop(key)))

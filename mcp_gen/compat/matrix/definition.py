@@ -45,7 +45,7 @@ class Packages(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
 
 
 class PeerDefinition(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """What servers and clients have in common.
+    """Common keys of servers and clients.
 
     Args:
         title: Name for people.

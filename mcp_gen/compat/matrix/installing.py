@@ -24,7 +24,7 @@ MAX_WHY_CHARS = 300
 
 
 class Installed(Struct, frozen=True, kw_only=True):
-    """Where the programs of a peer are.
+    """Programs of a peer.
 
     Args:
         python: The Python interpreter.

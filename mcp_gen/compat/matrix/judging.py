@@ -41,7 +41,7 @@ class ClientEnd(Struct, frozen=True, kw_only=True):
 
     @property
     def why(self) -> str:
-        """How it ended, in one line."""
+        """Its end, in one line."""
         return f"{self.ended}{f': {self.last_line}' if self.last_line else ''}"
 
 

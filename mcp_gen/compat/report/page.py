@@ -100,7 +100,7 @@ def grid_row(
     title: Iterable[Content],
     cells: Iterable[Markup],
     details: Iterable[Markup],
-    verdicts: Iterable[Verdict],
+    verdicts: Iterable[str],
     level: Level | None = None,
 ) -> Markup:
     """Return a row of cells, and the row of what they open.

@@ -16,6 +16,8 @@ __all__ = ["NO_TIME", "STDIN_CLOSED", "TERMINATED", "Lingering", "ProcessWire"]
 
 PROMPT_S = 2.0
 """Seconds of its own that a process has to exit in, once its stdin is closed."""
+START_S = 5.0
+"""The same for a process that has sent nothing, which is not said to stay."""
 LONGEST_S = 30.0
 """Seconds after which a process is terminated, whether it had time of its own or not."""
 STEP_S = 0.05
@@ -26,7 +28,7 @@ STDIN_CLOSED = "stdin was closed"
 TERMINATED = "the process was terminated"
 """About the event of a client whose process did not exit by itself."""
 
-NO_TIME = "the machine was too busy for the process to exit in time"
+NO_TIME = "the process had no time to start and to exit"
 """About the event of a client that terminated a process which may have been about to exit."""
 
 
@@ -95,8 +97,10 @@ class ProcessWire(DuplexWire):
     async def _linger(self, pid: int) -> str:
         """Close stdin, and return why the process has to be terminated; empty if it exits.
 
-        What counts is the time that the process had: it ran, or had nothing to do.
+        What counts is the time that the process had: it ran, or had nothing to do. One that has
+        sent nothing may still be starting, which takes longer than to exit.
         """
+        has_started = any(True for _ in self.transcript.messages("server"))
         time = ProcessTime(pid)
         self._command.close_stdin()
         for step in range(1, round(LONGEST_S / STEP_S) + 1):
@@ -105,8 +109,10 @@ class ProcessWire(DuplexWire):
                 return ""
             ran_s, held_s, is_held = time.used()
             had_s = step * STEP_S - held_s
-            if had_s >= PROMPT_S and (not is_held or ran_s >= PROMPT_S):
+            if had_s >= PROMPT_S and (not is_held or ran_s >= PROMPT_S) and has_started:
                 return TERMINATED
+            if had_s >= START_S and not has_started:
+                break
         return NO_TIME
 
     def closed(self, error: BaseException | None) -> None:

@@ -39,19 +39,20 @@ class ProcessTime:
 
     def __init__(self, pid: int) -> None:
         self._tree = ProcessTree(pid)
-        self._before: dict[str, tuple[float, float]] = {}
         self._before = {name: times for name, (times, _) in self._threads().items()}
+        self._seen: dict[str, tuple[float, float]] = {}
+        """The last times of every thread, also of those that have ended since."""
 
     def used(self) -> Used:
-        """Return the use until now, of the threads that live."""
+        """Return the use until now."""
+        threads = self._threads()
+        self._seen |= {name: times for name, (times, _) in threads.items()}
         ran_s = held_s = 0.0
-        is_held = False
-        for name, ((ran, held), state) in self._threads().items():
+        for name, (ran, held) in self._seen.items():
             ran_before, held_before = self._before.get(name, (0.0, 0.0))
             ran_s += ran - ran_before
             held_s += held - held_before
-            is_held = is_held or state in HELD
-        return Used(ran_s, held_s, is_held)
+        return Used(ran_s, held_s, any(state in HELD for _, state in threads.values()))
 
     def _threads(self) -> dict[str, tuple[tuple[float, float], str]]:
         """Return the times and the state of every thread, by its name in /proc."""

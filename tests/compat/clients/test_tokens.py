@@ -28,6 +28,7 @@ GETS: Step = (
     "token",
     {"code": "code-of-the-doctor", "code_verifier": VERIFIER, "resource": URL},
 )
+NAMES_NOTHING: Step = ("authorize", {})
 FINDS: Step = ("resource metadata", {})
 USES: Step = ("mcp", {"token": "header"})
 
@@ -59,7 +60,7 @@ def test_a_client_that_does_all_of_it_breaks_nothing() -> None:
         (ROW, [ASKS, GETS, ("mcp", {"token": "query"})], "it was in the query"),
         (ROW, [ASKS, GETS, USES, ("mcp", {"token": "none"})], "one had none"),
         (RESOURCE_ROW, [ASKS, GETS], "they were not asked for before: authorize"),
-        (RESOURCE_ROW, [FINDS, ("authorize", {})], "it is ''"),
+        (RESOURCE_ROW, [FINDS, NAMES_NOTHING], "it is ''"),
         (
             RESOURCE_ROW,
             [FINDS, ASKS, ("token", {"resource": "http://other"})],

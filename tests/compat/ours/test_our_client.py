@@ -18,7 +18,7 @@ from mcp_gen.compat.report.model import Report
 from mcp_gen.compat.scenarios.commands import CommandStage
 from mcp_gen.compat.scenarios.http import HttpStage
 from mcp_gen.core.errors import SessionLost
-from tests.compat.examining_clients import LIMIT_S, PatientStage
+from tests.compat.examining_clients import LIMIT_S, NEVER_LISTS, TIMEOUT_S, PatientStage
 from tests.compat.local_http import LocalHttpStage
 from tests.compat.own_client import use_everything
 from tests.support.frames import HANDSHAKE, PER_REQUEST
@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from mcp_gen.client.connecting.in_process import ConnectableServer
 
 HTTP_TIMEOUT_S = 1.0
+"""Longest wait for an answer in the scenario whose server never gives one."""
 A_MOMENT_S = 0.2
 
 NOT_DONE = {
@@ -70,13 +71,14 @@ async def test_our_client_breaks_no_rule_at_any_revision() -> None:
 
 async def own_over_http(said: Mapping[str, str]) -> None:
     """Use everything of a server over HTTP, without a pinned revision."""
-    await use_everything(said["url"], None, timeout_s=HTTP_TIMEOUT_S)
+    timeout_s = HTTP_TIMEOUT_S if said["scenario"] == NEVER_LISTS else TIMEOUT_S
+    await use_everything(said["url"], None, timeout_s=timeout_s)
 
 
 @pytest.mark.parametrize("revision", mcp_wire.REVISIONS)
 async def test_our_client_breaks_no_rule_over_http(revision: str) -> None:
     report = await examine_client(
-        LocalHttpStage(own_over_http), target="own", revisions=(revision,), limit_s=8.0
+        LocalHttpStage(own_over_http), target="own", revisions=(revision,), limit_s=LIMIT_S
     )
     assert shown(report) == {}
     assert [one.agreed for one in report.openings] == [revision]

@@ -20,7 +20,8 @@ from mcp_gen.compat.wire.process_time import ProcessTime, Used
 from tests.compat.examining import STDIO_TIMEOUT_S, examined_over_stdio, program_of
 
 REVISION = mcp_wire.REVISIONS[-1]
-EXITS = "import sys; sys.stdin.read(); sys.exit(3)"
+FIRST_LINE_S = 10.0
+EXITS = "import sys; print(1, flush=True); sys.stdin.read(); sys.exit(3)"
 STAYS = "import sys, time; print(1, flush=True); sys.stdin.read(); time.sleep(60)"
 
 WORKS = "import sys; print(1, flush=True); sys.stdin.read()\nwhile True: pass"
@@ -43,7 +44,7 @@ async def closed(opens: CommandOpener) -> list[tuple[str, str]]:
     """Open a connection, wait for a line if one comes soon, and close it."""
     wire = opens(REVISION)
     await wire.open()
-    await wire.transcript.first(lambda event: event.kind == "message", 1.0)
+    await wire.transcript.first(lambda event: event.kind == "message", FIRST_LINE_S)
     await wire.aclose()
     return ends(wire.transcript)
 
@@ -84,6 +85,17 @@ async def test_a_process_that_had_no_time_is_not_said_to_stay(
         assert (await closed(opens))[:2] == [("client", STDIN_CLOSED), ("client", NO_TIME)]
 
 
+async def test_a_process_that_has_not_started_is_not_said_to_stay(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(process, "PROMPT_S", 0.05)
+    monkeypatch.setattr(process, "START_S", 0.2)
+    wire = CommandOpener([sys.executable, "-c", "import time; time.sleep(60)"])(REVISION)
+    await wire.open()
+    await wire.aclose()
+    assert ends(wire.transcript)[:2] == [("client", STDIN_CLOSED), ("client", NO_TIME)]
+
+
 async def test_time_in_which_a_process_was_kept_waiting_is_not_its_own(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
@@ -96,6 +108,7 @@ async def _exit_time_s(monkeypatch: pytest.MonkeyPatch, held_s: float) -> float:
     monkeypatch.setattr(process, "PROMPT_S", 0.1)
     wire = CommandOpener([sys.executable, "-c", STAYS])(REVISION)
     await wire.open()
+    await wire.transcript.first(lambda event: event.kind == "message", STDIO_TIMEOUT_S)
     await wire.aclose()
     stdin, terminated = [one.at_s for one in wire.transcript.events if one.kind == "closed"][:2]
     return terminated - stdin

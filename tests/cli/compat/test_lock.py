@@ -11,7 +11,7 @@ import pytest
 import mcp_wire
 from tests.cli.running import complaint, run
 
-SERVER = Path(__file__).parents[2] / "examples/server.py"
+SERVER = Path(__file__).parents[3] / "examples/server.py"
 IN_MEMORY = ("--over", "memory")
 
 

@@ -8,8 +8,8 @@ import pytest
 
 from tests.cli.running import complaint, run
 
-SERVER = str(Path(__file__).parents[2] / "docs/snippets/stubs/server.py")
-SHELF = Path(__file__).parents[2] / "docs/snippets/stubs/shelf.py"
+SERVER = str(Path(__file__).parents[3] / "docs/snippets/stubs/server.py")
+SHELF = Path(__file__).parents[3] / "docs/snippets/stubs/shelf.py"
 
 
 def test_the_module_goes_to_stdout_or_to_a_file(tmp_path: Path) -> None:

@@ -18,7 +18,7 @@ from tests.cli.running import complaint, run
 from tests.compat.recordings.talking import SHELF, WAIT_S
 
 MCP_GEN = (sys.executable, "-c", "from mcp_gen.cli import main; main()")
-SHELF_FILE = str(Path(__file__).parents[1] / "compat/recordings/shelf.py") + ":make"
+SHELF_FILE = str(Path(__file__).parents[2] / "compat/recordings/shelf.py") + ":make"
 REVISION = "2025-06-18"
 LINES: list[dict[str, Any]] = [
     {"recording": 1, "started": "", "transport": "stdio", "server": "shelf"},

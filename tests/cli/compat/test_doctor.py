@@ -16,7 +16,7 @@ from mcp_gen.compat.checks.check import checks
 from mcp_gen.compat.requirements.manifest import requirements
 from tests.cli.running import complaint, run
 
-SERVER = str(Path(__file__).parents[2] / "examples/server.py")
+SERVER = str(Path(__file__).parents[3] / "examples/server.py")
 REVISION = mcp_wire.LATEST
 IN_MEMORY = ("--over", "memory", "--revision", REVISION)
 
