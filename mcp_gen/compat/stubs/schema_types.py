@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import unicodedata
 from typing import Any
 from urllib.parse import unquote
 
@@ -89,13 +90,20 @@ class SchemaTypes:
 
     def name(self, path: str) -> str:
         """Return a new name of a class for a place."""
-        wanted = name = pascal(path)[:MAX_NAME_CHARS]
+        wanted = name = _class_name(path)
         number = 1
         while name in self._taken:
             number += 1
             name = f"{wanted}{number}"
         self._taken.add(name)
         return name
+
+
+def _class_name(path: str) -> str:
+    """Return the name of a class for a place, as Python reads it: in its compatibility form."""
+    made = unicodedata.normalize("NFKC", pascal(path))[:MAX_NAME_CHARS]
+    made = "".join(filter(str.isalnum, made))
+    return made if made.isidentifier() else "Type"
 
 
 class _SchemaReading:

@@ -304,8 +304,7 @@ class SsePairWire(HttpWire):
         Raises:
             TransportError: it does not say so, or there is none.
         """
-        if self._find is not None:
-            self.url = await self._find()
+        await self.locate()
         self.stream = await self.exchange("GET")
         self.transcript.listen(self._heard)
 
@@ -321,6 +320,15 @@ class SsePairWire(HttpWire):
         if origin_of(target) != origin_of(self.url):
             raise TransportError("the address for messages is at another origin")
         self._messages_at = target
+
+    async def locate(self) -> None:
+        """Find the URL of the stream, if the given one is only near to it.
+
+        Raises:
+            TransportError: no stream was found.
+        """
+        if self._find is not None:
+            self.url = await self._find()
 
     async def send(self, message: bytes, headers: Mapping[str, str] | None = None) -> int:
         """Send bytes as the body of a POST to the address for messages; see `HttpWire.send`."""

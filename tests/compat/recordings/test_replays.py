@@ -70,6 +70,19 @@ def test_a_recording_over_http_replays_equal_and_shows_exactly_the_change(
     assert changes(changed) == the_change(revision)
 
 
+def test_the_stream_of_a_server_is_found_beside_its_other_endpoint(tmp_path: Path) -> None:
+    path = tmp_path / "talk.jsonl"
+    revision = REVISIONS[0]
+
+    async def run() -> ReplayReport:
+        async with talking.shelf_url(revision) as url:
+            await talking.record_http(path, revision, url, talking.open_alone)
+            return await talking.replay_url(path, url.replace("/sse", "/mcp"))
+
+    report = asyncio.run(run())
+    assert (report.is_equal, report.compared) == (True, 1), str(report)
+
+
 def test_a_line_of_a_recording_tells_the_time_the_side_and_the_revision(tmp_path: Path) -> None:
     path = tmp_path / "talk.jsonl"
     revision = mcp_wire.LATEST

@@ -116,13 +116,16 @@ class ExchangePlayer:
         self._path = _path(requests[0]) if requests else ""
         posted = [line for line in recording.lines if _is_endpoint(line)]
         self._paths = {self._path, *(_path_of(line.text) for line in posted)}
-        self._is_pair = bool(posted)
+        self._streams = {_query_of(line.text): line.exchange for line in posted}
+        """Exchanges of the streams that said where messages go, by what they said."""
         self.left_out: list[str] = []
         """Requests that are not played."""
 
     async def play(self) -> None:
         """Play the recording to its end."""
         lines = self._recording.lines
+        if self._streams and isinstance(self._wire, SsePairWire):
+            await self._wire.locate()
         for number, line in enumerate(lines, 2):
             if line.exchange and line.exchange not in self._exchanges and line.kind != "request":
                 continue
@@ -160,9 +163,13 @@ class ExchangePlayer:
 
     async def _target(self, line: RecordedLine) -> str | None:
         """Return where a request goes; None for the endpoint."""
-        if not self._is_pair or line.method != "POST":
+        stream = self._exchanges.get(self._streams.get(line.path, 0))
+        if stream is None or line.method != "POST":
             return None
-        found = await self._wire.transcript.first(is_endpoint, self._expectations.timeout_s)
+        found = await self._wire.transcript.first(
+            lambda event: event.exchange == stream and is_endpoint(event),
+            self._expectations.timeout_s,
+        )
         return None if found is None else endpoint_said(found)
 
     def _headers(self, recorded: Mapping[str, str]) -> dict[str, str]:
@@ -247,9 +254,14 @@ def _path(line: RecordedLine) -> str:
     return line.path.partition("?")[0]
 
 
+def _query_of(text: str) -> str:
+    """Return path and query of an address, which may be quoted, or have an origin."""
+    address = text.strip().strip('"')
+    return "/" + address.partition("://")[2].partition("/")[2] if "://" in address else address
+
+
 def _path_of(text: str) -> str:
-    without_origin = "/" + text.partition("://")[2].partition("/")[2] if "://" in text else text
-    return without_origin.strip().strip('"').partition("?")[0]
+    return _query_of(text).partition("?")[0]
 
 
 def _is_endpoint(line: RecordedLine) -> bool:
