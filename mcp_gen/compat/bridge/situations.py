@@ -8,7 +8,7 @@ from __future__ import annotations
 import tomllib
 from collections.abc import Mapping
 from functools import cache
-from importlib.resources import files
+from pathlib import Path
 from typing import Any, Literal
 
 import msgspec
@@ -66,5 +66,5 @@ class Situation(Struct, frozen=True):
 @cache
 def situations() -> tuple[Situation, ...]:
     """Return every situation, in the order of the page."""
-    text = files("mcp_gen.compat.bridge").joinpath("situations.toml").read_text("utf-8")
+    text = Path(__file__).with_name("situations.toml").read_text("utf-8")
     return msgspec.convert(tomllib.loads(text)["situation"], tuple[Situation, ...])

@@ -11,7 +11,7 @@ from msgspec import UNSET, Raw, Struct
 
 import mcp_wire
 from mcp_gen.compat.bridge.upstream_tap import UpstreamTap, copier
-from mcp_gen.compat.bridge.upstreams import Identity
+from mcp_gen.compat.bridge.upstreams import Identity, SharedKey
 from mcp_gen.core import envelope
 from mcp_gen.core.errors import McpGenError
 from mcp_gen.core.loose_json import read_as, read_meta
@@ -202,7 +202,7 @@ class Splice:
     async def _adopt(self, opening: _FirstMessage, upstream: Upstream) -> None:
         key: Hashable = self.connection
         if not opening.is_handshake:
-            key = (self.connection, encode(opening.capabilities))
+            key = SharedKey(self.connection, encode(opening.capabilities))
         self._upstreams.adopt(key, upstream)
 
     def _splice(self, tap: UpstreamTap, answers: list[bytes]) -> None:

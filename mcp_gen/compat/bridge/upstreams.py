@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from mcp_gen.client.client import Client
 from mcp_gen.client.connecting.targets import resolve_target
@@ -28,9 +28,21 @@ if TYPE_CHECKING:
     from mcp_gen.server.server import Server
     from mcp_gen.session.peer.session import RequestOrigin
 
-__all__ = ["Identity", "Upstreams"]
+__all__ = ["Identity", "SharedKey", "Upstreams"]
 
 _NAME = "mcp-gen-bridge"
+
+
+class SharedKey(NamedTuple):
+    """Key of an upstream session for requests without a session.
+
+    Args:
+        client: Connection, or principal over HTTP.
+        capabilities: Encoded capabilities.
+    """
+
+    client: Hashable
+    capabilities: bytes
 
 
 @dataclass(frozen=True)
@@ -252,7 +264,7 @@ class Upstreams:
     def end_of(self, session: Session) -> None:
         """End the upstream session of a client's session or connection that has ended."""
         for key in list(self._open):
-            if key is session or session in _parts(key):
+            if key is session or (isinstance(key, SharedKey) and key.client is session):
                 self._end(key)
 
     def _end(self, key: Hashable) -> None:
@@ -310,9 +322,4 @@ def _key(origin: RequestOrigin) -> Hashable:
         return origin.session
     # A connection is one client. Over HTTP, clients of one principal may be many.
     client = origin.channel if isinstance(origin.channel, Session) else origin.principal
-    return (client, encode(origin.capabilities))
-
-
-def _parts(key: Hashable) -> tuple[Hashable, ...]:
-    """Return the parts of a key; none of one that is a session."""
-    return cast("tuple[Hashable, ...]", key) if isinstance(key, tuple) else ()
+    return SharedKey(client, encode(origin.capabilities))
