@@ -203,7 +203,7 @@ class _Builder:
             pointer = f"{self._pointers[owner]}/properties/{escape(wire)}"
             self._unions.check_decodable(type_, owner, pointer)
         absent: ir.Absent = "refused"
-        if type_ == _SCALARS["integer"]:
+        if ir.holds_integers(type_):
             self._reads("integer")
         default: Any = None
         lenient = self._lenient(owner, wire, type_) if required else None
@@ -234,6 +234,8 @@ class _Builder:
     def _alias(self, name: str) -> ir.Alias:
         schema = self._defs[name]
         made = self._unions.alias(name, self._deprecated(name), tuple(bounds(schema)))
+        if ir.holds_integers(made.type):
+            self._reads("integer")
         if made.strategy not in ("typing", "pick"):
             self._unions.check_decodable(made.type, name, self._pointers[name])
         return made

@@ -159,3 +159,16 @@ def holds(type_: Type, value: Any, named: Mapping[str, Type]) -> bool:
             return any(holds(arm, value, named) for arm in arms)
         case Ref(name):
             return name in named and holds(named[name], value, named)
+
+
+def holds_integers(type_: Type) -> bool:
+    """Return True if a type has integers, alone, as constants, or inside of it."""
+    match type_:
+        case Choice(values):
+            return any(isinstance(one, int) and not isinstance(one, bool) for one in values)
+        case ListOf(inner) | MapOf(inner):
+            return holds_integers(inner)
+        case OneOf(arms):
+            return any(map(holds_integers, arms))
+        case _:
+            return type_ == Scalar("int")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -309,6 +310,13 @@ def test_a_rule_of_reading_that_there_is_no_use_for_stops(tmp_path: Path) -> Non
     assert stopped(checkout(tmp_path, overlay=CAPABILITY + row)) == (
         "overlay.toml: [[reads]] row 1: the row matched nothing in any revision; remove it"
     )
+
+
+@pytest.mark.parametrize("schema", [{"const": 5}, {"enum": ["a", 5]}, {"type": "integer"}])
+def test_the_rule_about_integers_is_about_constants_too(tmp_path: Path, schema: Any) -> None:
+    row = '[[reads]]\nrule = "integer"\nreason = "a test"\n'
+    for box in (schema, struct(n=schema), struct(n={"type": "array", "items": schema})):
+        assert generate(checkout(tmp_path, {"Box": box}, overlay=CAPABILITY + row)).package
 
 
 def test_a_row_that_matches_nothing_stops(tmp_path: Path) -> None:

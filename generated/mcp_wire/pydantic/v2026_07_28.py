@@ -8,14 +8,28 @@ read and keep. `meta` is `_meta`: metadata by key, kept whatever the keys.
 
 from __future__ import annotations
 
+import typing
 from typing import Annotated, Literal, TypeAlias
 
-from pydantic import Field, Strict, StrictInt, StrictStr
+from pydantic import Field, PlainValidator, Strict, StrictInt, StrictStr
 from typing_extensions import TypeAliasType
 
 from mcp_wire.base import UnknownContent
 from mcp_wire.pydantic.base import AnyJson, OpenModel, Picked, Tagged, WireModel
 from mcp_wire.v2026_07_28 import types
+
+
+def _exactly(*values: object) -> PlainValidator:
+
+    def checked(value: object) -> object:
+        if not isinstance(value, float) and any(
+            isinstance(value, bool) == isinstance(one, bool) and value == one for one in values
+        ):
+            return value
+        raise ValueError(f"Input should be {' or '.join(map(repr, values))}")
+
+    return PlainValidator(checked, json_schema_input_type=typing.Literal[values])
+
 
 __all__ = [
     "Annotations",
@@ -360,7 +374,7 @@ class HeaderMismatch(WireModel):
     Source: https://modelcontextprotocol.io/specification/2026-07-28/schema#headermismatcherror
     """
 
-    code: Literal[-32020] = -32020
+    code: Annotated[Literal[-32020], _exactly(-32020)] = -32020
     """Always -32020."""
     message: str
     """Description of the mismatch in one short sentence."""
@@ -420,7 +434,7 @@ class InternalError(WireModel):
     Source: https://modelcontextprotocol.io/specification/2026-07-28/schema#internalerror
     """
 
-    code: Literal[-32603] = -32603
+    code: Annotated[Literal[-32603], _exactly(-32603)] = -32603
     """Always -32603."""
     message: str
     """Description of the error in one short sentence."""
@@ -434,7 +448,7 @@ class InvalidParamsError(WireModel):
     Source: https://modelcontextprotocol.io/specification/2026-07-28/schema#invalidparamserror
     """
 
-    code: Literal[-32602] = -32602
+    code: Annotated[Literal[-32602], _exactly(-32602)] = -32602
     """Always -32602."""
     message: str
     """Description of the error in one short sentence."""
@@ -448,7 +462,7 @@ class InvalidRequestError(WireModel):
     Source: https://modelcontextprotocol.io/specification/2026-07-28/schema#invalidrequesterror
     """
 
-    code: Literal[-32600] = -32600
+    code: Annotated[Literal[-32600], _exactly(-32600)] = -32600
     """Always -32600."""
     message: str
     """Description of the error in one short sentence."""
@@ -560,7 +574,7 @@ class MethodNotFoundError(WireModel):
     Source: https://modelcontextprotocol.io/specification/2026-07-28/schema#methodnotfounderror
     """
 
-    code: Literal[-32601] = -32601
+    code: Annotated[Literal[-32601], _exactly(-32601)] = -32601
     """Always -32601."""
     message: str
     """Description of the error in one short sentence."""
@@ -677,7 +691,7 @@ class ParseError(WireModel):
     Source: https://modelcontextprotocol.io/specification/2026-07-28/schema#parseerror
     """
 
-    code: Literal[-32700] = -32700
+    code: Annotated[Literal[-32700], _exactly(-32700)] = -32700
     """Always -32700."""
     message: str
     """Description of the error in one short sentence."""
@@ -1179,7 +1193,7 @@ class UnsupportedProtocolVersion(WireModel):
     https://modelcontextprotocol.io/specification/2026-07-28/schema#unsupportedprotocolversionerror
     """
 
-    code: Literal[-32022] = -32022
+    code: Annotated[Literal[-32022], _exactly(-32022)] = -32022
     """Always -32022."""
     message: str
     """Description of the error in one short sentence."""
@@ -2224,7 +2238,7 @@ class MissingRequiredClientCapability(WireModel):
     https://modelcontextprotocol.io/specification/2026-07-28/schema#missingrequiredclientcapabilityerror
     """
 
-    code: Literal[-32021] = -32021
+    code: Annotated[Literal[-32021], _exactly(-32021)] = -32021
     """Always -32021."""
     message: str
     """Description of the error in one short sentence."""
