@@ -97,12 +97,17 @@ def test_a_mistake_is_said_in_one_line(talk: str, words: tuple[str, ...], said: 
         ((), "name a command"),
         (("--to", "http://127.0.0.1:9", "cat"), "name a command"),
         (("--to", "nothing"), "expected a URL"),
+        (("no-such-program",), "cannot be started"),
         (("--redact", "body", "cat"), "expected a JSON pointer"),
         (("-o", "/no-such-folder/talk.jsonl", "cat"), "cannot be written"),
     ],
 )
-def test_a_mistake_of_record_is_said_in_one_line(words: tuple[str, ...], said: str) -> None:
+def test_a_mistake_of_record_is_said_in_one_line_and_leaves_no_file(
+    words: tuple[str, ...], said: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
     assert said in complaint("record", *words)
+    assert not list(tmp_path.iterdir())
 
 
 def test_a_server_over_http_is_recorded_until_the_user_ends_it(tmp_path: Path) -> None:
