@@ -59,10 +59,12 @@ def record(
         ),
     ] = None,
     port: Annotated[
-        int, typer.Option(help="With --to: the port to listen on; 0 for a free one.", min=0)
+        int,
+        typer.Option(help="With --to: the port to listen on; 0 for a free one.", min=0, max=65535),
     ] = 0,
     max_size: Annotated[
-        int, typer.Option(help="Maximum size of the file, in MiB; what comes later is left out.")
+        int,
+        typer.Option(help="Maximum size of the file, in MiB; what comes later is left out.", min=1),
     ] = 64,
 ) -> None:
     """Record the conversation of a client and a server, without secrets.
@@ -134,6 +136,10 @@ def _record(
             return tap_command(words, writer)
         asyncio.run(_serve(to, writer, port, path))
         return 0
+    except UsageError:
+        # Nothing has passed: the file would hold nothing.
+        path.unlink(missing_ok=True)
+        raise
     finally:
         writer.aclose()
         if writer.problem:
