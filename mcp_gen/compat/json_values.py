@@ -35,7 +35,7 @@ def member(value: Any, *path: str) -> Any:
         path: The names of the members, from the outside in.
     """
     for name in path:
-        if not isinstance(value, dict):
+        if value.__class__ is not dict:
             return None
         value = value.get(name)
     return value
