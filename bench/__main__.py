@@ -25,6 +25,7 @@ GROUPS = {
     "client": "our client against the official one, in memory, over stdio and HTTP",
     "imports": "import times, memory, start of a server",
     "mount": "what a mounted server adds to a call of a gateway",
+    "bridge": "calls through a bridge",
     "tools": "servers with 10 000 tools: start, and a call among them",
 }
 

@@ -1,4 +1,4 @@
-"""Client program of ours; arguments: `REVISION URL COMMAND`."""
+"""Client program of ours; arguments: `REVISION URL COMMAND`, and `--uvloop` at the end."""
 
 import asyncio
 import sys
@@ -31,4 +31,10 @@ async def call(session: ClientSession) -> str:
 
 
 if __name__ == "__main__":
-    asyncio.run(main(*sys.argv[1:]))
+    arguments = sys.argv[1:]
+    if arguments[-1] == "--uvloop":
+        import uvloop
+
+        uvloop.install()
+        arguments.pop()
+    asyncio.run(main(*arguments))

@@ -3,7 +3,7 @@
 import ast
 from collections.abc import Iterator, Sequence
 
-from codegen.emit.python_text import annotation, literal
+from codegen.emit.python_source import annotation, literal
 from codegen.model import ir
 
 EXACTLY = """

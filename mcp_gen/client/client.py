@@ -98,7 +98,8 @@ class Client(CallbackDecorators):
             where the schema or the value is too large or complex to be checked at once. Then the
             call raises UncheckedResult, and other calls are not affected.
         forward_requests: True prepares the sessions for `Server.mount`: server requests without a
-            handler here are forwarded to the client for which the call was made.
+            handler here are forwarded to the client for which the call was made. The capabilities
+            of one client declare these to the server, and forward what they allow.
 
     Raises:
         UsageError: A root or an extension identifier is invalid.
@@ -130,7 +131,7 @@ class Client(CallbackDecorators):
         keep_alive_s: float | None = None,
         keep_alive_timeout_s: float = 10.0,
         schema_timeout_s: float = 1.0,
-        forward_requests: bool = False,
+        forward_requests: bool | latest.ClientCapabilities = False,
     ) -> None:
         _check_name(name)
         callbacks = ClientCallbacks(
@@ -145,9 +146,12 @@ class Client(CallbackDecorators):
         )
         if forward_requests:
             # Imported here because most clients relay nothing.
-            from mcp_gen.client.connecting.relay import ask_callers
+            from mcp_gen.client.connecting.relay import ask_as, ask_callers
 
-            ask_callers(callbacks)
+            if isinstance(forward_requests, latest.ClientCapabilities):
+                ask_as(callbacks, forward_requests)
+            else:
+                ask_callers(callbacks)
         super().__init__(callbacks)
         self._info = latest.Implementation(name=name, version=version, title=title)
         self._settings = ClientSettings(
@@ -221,6 +225,7 @@ class Client(CallbackDecorators):
         target: Target,
         *,
         revision: str | None = None,
+        first_revision: str | None = None,
         result_revision: str | ModuleType | None = None,
         headers: HeadersFrom | None = None,
         bearer_token: str | None = None,
@@ -241,6 +246,8 @@ class Client(CallbackDecorators):
             revision: Protocol version (revision) to pin. None: the newest that both sides support,
                 found with `server/discover` and, if that fails, with `initialize`. The result is
                 remembered for the next connection to the same server.
+            first_revision: Protocol version (revision) to try first. The session has another one
+                if the server does not speak it. None: the newest. Ignored if `revision` is given.
             result_revision: Revision of the types of results, as its name or its module. None: the
                 newest, whatever revision is pinned or negotiated.
             headers: HTTP headers of every request: a mapping, or a function, sync or async, called
@@ -273,8 +280,9 @@ class Client(CallbackDecorators):
             Exception: What else keeps a server in this process from starting, as it is raised
                 there: by the factory of `Server.per_connection`, for instance.
         """
-        if revision is not None:
-            select([revision])
+        for named in (revision, first_revision):
+            if named is not None:
+                select([named])
         check_seconds("client.connect: timeout_s", timeout_s)
         check_seconds("client.connect: probe_timeout_s", probe_timeout_s)
         resolved = resolve_target(
@@ -308,7 +316,7 @@ class Client(CallbackDecorators):
                 probe_timeout_s=probe_timeout_s,
                 timeout_s=timeout_s,
             )
-            session, profile.connection = await negotiator.session(revision)
+            session, profile.connection = await negotiator.session(revision, first_revision)
             return session
 
         async def open_again() -> ClientSession:

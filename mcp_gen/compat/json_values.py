@@ -35,6 +35,7 @@ def member(value: Any, *path: str) -> Any:
         path: The names of the members, from the outside in.
     """
     for name in path:
+        # What was decoded from JSON is no subclass; a call per step would cost more than the step.
         if value.__class__ is not dict:
             return None
         value = value.get(name)

@@ -121,6 +121,11 @@ class Relay(Protocol):
         ...
 
     @property
+    def info(self) -> Any:
+        """Name and version of the server, an Implementation; None if it did not send them."""
+        ...
+
+    @property
     def capabilities(self) -> Any:
         """Capabilities that the server declared: ServerCapabilities of the session's revision."""
         ...

@@ -46,6 +46,7 @@ class StdioTransport:
         self._reading: asyncio.ReadTransport | _ThreadReader | None = None
         self._writing: asyncio.WriteTransport | _FileWriter | None = None
         self._writer: LineWriter | None = None
+        self._paused = self._client_is_slow = False
         self._receiver: Receiver | None = None
         """Receiver of the messages; None once it has heard of the end."""
         self._saved_fds: list[tuple[int, int]] = []
@@ -148,10 +149,24 @@ class StdioTransport:
         if receiver is not None:
             receiver.closed(error)
 
+    def pause_reading(self) -> None:
+        """Receive no more messages, so that the client has to wait."""
+        self._paused = True
+        self._apply_pause()
+
+    def resume_reading(self) -> None:
+        """Receive messages again."""
+        self._paused = False
+        self._apply_pause()
+
     def _on_pause(self, paused: bool) -> None:
         """Apply back-pressure: read no requests while the client does not read responses."""
+        self._client_is_slow = paused
+        self._apply_pause()
+
+    def _apply_pause(self) -> None:
         if isinstance(self._reading, asyncio.ReadTransport) and not self._reading.is_closing():
-            if paused:
+            if self._paused or self._client_is_slow:
                 self._reading.pause_reading()
             else:
                 self._reading.resume_reading()

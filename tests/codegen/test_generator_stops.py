@@ -537,9 +537,12 @@ SECTION = '[[section]]\ntitle = "One"\ntypes = ["{}"]\n'
             '[enums]\nSize = ["small"]',
             "[enums] Size: ['small'] are listed, the schema has ['large', 'small']",
         ),
-        ("[deprecated]\nGone = {}", "[deprecated] Gone: the schema has no such type or field"),
         (
-            '[deprecated]\n"EchoResult.gone" = {}',
+            "[deprecated]\nGone = { advice = 'Say it.' }",
+            "[deprecated] Gone: the schema has no such type or field",
+        ),
+        (
+            '[deprecated]\n"EchoResult.gone" = { advice = "Say it." }',
             "[deprecated] EchoResult.gone: the schema has no such type or field",
         ),
     ],

@@ -49,6 +49,9 @@ CALLS = (
 HTTP_CALLS = tuple(one for one in CALLS if one.name in ("echo", "count", "ask_user", "ask_model"))
 """Calls that peers of the rules of HTTP need: each message costs a multiple of one in memory."""
 
+TASK_CALLS = (ToolCall("slow", {}), ToolCall("slow_asking", {}))
+"""Calls that peers of the rules of tasks over HTTP need, too."""
+
 TIMEOUT_S = 1.0
 """Longest wait for an answer: in one process, where it is there at once, if it comes at all."""
 STDIO_TIMEOUT_S = 2.0
@@ -125,6 +128,7 @@ async def examined(
         own: type[Any] = type(peer.__name__, (peer,), {})
         if over == "http" or issubclass(peer, ReferenceEndpoint):
             calls = HTTP_CALLS if requirement else CALLS
+            calls += TASK_CALLS if area_of(requirement) == "tasks" else ()
             report = await examined_over_http(own, revision, calls, areas)
         else:
             report = await examined_in_memory(own, revision, requirement, areas)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import sys
 from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -10,10 +11,11 @@ from mcp_gen.compat.doctor.client_examination import examine_client
 from mcp_gen.compat.reference.client_script import ClientScript
 from mcp_gen.compat.report.model import Report
 from mcp_gen.compat.requirements.manifest import requirements
+from mcp_gen.compat.scenarios.commands import CommandStage
 from mcp_gen.compat.scenarios.memory import MemoryStage
 from mcp_gen.compat.scenarios.scenario import scenarios
 from mcp_gen.compat.wire.openers import HttpOpener, MemoryOpener
-from tests.compat.examining import area_of, is_in_turn, transport_of
+from tests.compat.examining import area_of, is_in_turn, program_of, transport_of
 from tests.compat.local_http import LocalHttpStage
 from tests.support.frames import HANDSHAKE
 
@@ -61,6 +63,14 @@ ALSO_SPOKEN = {
 """Revisions that clients must be seen to speak, too, for a requirement."""
 
 
+OF_PROCESSES = {
+    "lifecycle:client:shutdown": "lifecycle:client:shutdown",
+    "lifecycle:client:shutdown:sigterm": "lifecycle:client:shutdown",
+    "stdio:client:stderr": "stdio:client:stderr",
+}
+"""Scenarios that are run with programs alone, by the rule that they are for."""
+
+
 class PatientStage:
     """Stage of clients with long time limits, but where a server never answers; see `Stage`.
 
@@ -78,6 +88,7 @@ class PatientStage:
         hanging_in: Collection[str] = (),
     ) -> None:
         self.transport: Transport = transport
+        self.starts_processes = False
         self.at_once = RUNS_AT_ONCE
         self._run = run
         self._hanging_in = hanging_in
@@ -191,6 +202,8 @@ async def _examined_at(
     *,
     hanging_in: Collection[str] = (),
 ) -> Report:
+    if requirement in OF_PROCESSES:
+        return await _examined_as_command(peer, requirement, revision)
     revisions = (revision, *ALSO_SPOKEN.get(requirement, ()))
     over = transport_of(requirement)
     only = scenarios_to_try(requirement, revisions, over, full=full)
@@ -208,7 +221,8 @@ def scenarios_to_try(
     """
     every = [one.id for revision in revisions for one in scenarios(revision, over)]
     if over == "http":
-        return [id for id in every if "http:" in id]
+        areas = ("http", area_of(requirement))
+        return [id for id in every if area_of(id) in areas or "http:" in id]
     return [
         id
         for id in every
@@ -218,6 +232,17 @@ def scenarios_to_try(
         or area_of(id) == area_of(requirement)
         or is_in_turn(requirement, id)
     ]
+
+
+async def _examined_as_command(peer: type[Any], requirement: str, revision: str) -> Report:
+    command = [sys.executable, *program_of(peer), "--revision", "{revision}"]
+    return await examine_client(
+        CommandStage([*command, "--server", "{command}"]),
+        target=peer.__name__,
+        revisions=(revision,),
+        limit_s=LIMIT_S,
+        only=(OF_PROCESSES[requirement],),
+    )
 
 
 def _findings(report: Report) -> str:

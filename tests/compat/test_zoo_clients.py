@@ -66,3 +66,20 @@ async def test_the_reference_client_breaks_no_rule_at_any_revision(
         assert {one.requirement: one.findings for one in report.failed()} == {}
         assert report.openings[0].agreed == revision
         assert report.name == "mcp-gen reference client 1.0.0"
+
+
+async def test_a_client_without_tasks_is_not_judged_by_how_it_follows_them() -> None:
+    of_tasks = {
+        "tasks:client:polls": "no call of the client became a task",
+        "tasks:client:required": "the client makes no tasks of calls",
+        "tasks-extension:client:either": "no call of the client became a task",
+        "tasks-extension:client:elsewhere": "the client declares no tasks",
+    }
+    revisions = {one for id in of_tasks for one in requirements()[id].revisions}
+    outcomes = [
+        outcome
+        for revision in sorted(revisions)
+        for outcome in (await examined_client(ClientScript, (revision,), only=of_tasks)).outcomes
+    ]
+    reasons = {one.requirement: one.why for one in outcomes if one.verdict == "not tested"}
+    assert {id: reasons[id][: len(why)] for id, why in of_tasks.items()} == of_tasks

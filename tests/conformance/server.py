@@ -7,8 +7,10 @@ from __future__ import annotations
 
 import argparse
 import asyncio
+from collections.abc import Sequence
 from typing import Any
 
+import mcp_wire
 from mcp_gen import Context, Server, ToolError, user
 from mcp_gen.server.content import blocks
 from mcp_gen.types import EmbeddedResource, ImageContent, TextContent, Tool
@@ -22,9 +24,9 @@ PAUSE_S = 0.05
 RETRY_MS = 100
 
 
-def build() -> Server:
+def build(revisions: Sequence[str] = mcp_wire.REVISIONS) -> Server:
     """Return a new server with all tools, resources and prompts of the suite."""
-    server = Server("conformance", "1.0.0")
+    server = Server("conformance", "1.0.0", revisions=revisions)
     _contents(server)
     _telling(server)
     _described(server)
@@ -224,7 +226,10 @@ def _prompts(server: Server) -> None:
 def main() -> None:
     parser = argparse.ArgumentParser()
     parser.add_argument("--port", type=int, default=8000)
-    build().run("http", host="127.0.0.1", port=parser.parse_args().port)
+    parser.add_argument("--revision", help="the only revision; without it, all of them")
+    told = parser.parse_args()
+    revisions = [told.revision] if told.revision else mcp_wire.REVISIONS
+    build(revisions).run("http", host="127.0.0.1", port=told.port)
 
 
 if __name__ == "__main__":

@@ -7,14 +7,14 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Generator
+from collections.abc import Callable, Generator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
 
 from tests.conformance.suite import Cell, Outcome, Suite, Unusable
 
-__all__ = ["LEFT_OUT", "ServerUnderTest", "cells", "run"]
+__all__ = ["LEFT_OUT", "ServerUnderTest", "cells", "outcomes", "run"]
 
 LEFT_OUT = {
     "tasks-status-notifications": "it skips itself: it cannot open the stream that brings them yet",
@@ -35,30 +35,54 @@ def cells(suite: Suite, version: str) -> list[Cell]:
     return suite.cells("server", version, LEFT_OUT, EXTENSIONS)
 
 
-def run(suite: Suite, cells: list[Cell], faults: list[str]) -> dict[Cell, Outcome]:
-    """Run the cells, a few at once; cells after a crash of the server are missing."""
-    with serving(faults) as server, ThreadPoolExecutor(AT_ONCE) as workers:
+def run(suite: Suite, cells: list[Cell], faults: list[str], *module: str) -> dict[Cell, Outcome]:
+    """Run the cells, a few at once; cells after a crash of the server are missing.
 
-        def outcome(cell: Cell) -> Outcome | None:
-            # The suite runs a scenario at a revision that it is not about only if it is forced to.
-            force = ("--force",) if cell.scenario.startswith(tuple(EXTENSIONS)) else ()
-            return None if server.died else suite.outcome(cell, "--url", server.url, *force)
+    `module` is the module of the server under test, and its arguments.
+    """
+    with serving(faults, *module) as server:
+        return outcomes(suite, cells, server.url, lambda: server.died)
 
+
+def outcomes(
+    suite: Suite, cells: list[Cell], url: str, died: Callable[[], bool] = lambda: False
+) -> dict[Cell, Outcome]:
+    """Run the cells against any server, a few at once.
+
+    Args:
+        suite: The suite.
+        cells: The cells.
+        url: The server's endpoint.
+        died: Tells whether the server is gone; the cells after that are missing.
+    """
+
+    def outcome(cell: Cell) -> Outcome | None:
+        # The suite runs a scenario at a revision that it is not about only if it is forced to.
+        force = ("--force",) if cell.scenario.startswith(tuple(EXTENSIONS)) else ()
+        return None if died() else suite.outcome(cell, "--url", url, *force)
+
+    with ThreadPoolExecutor(AT_ONCE) as workers:
         found = zip(cells, workers.map(outcome, cells), strict=True)
         return {cell: outcome for cell, outcome in found if outcome is not None}
 
 
 class ServerUnderTest:
-    """The server of this folder, in a process of its own."""
+    """A server of this folder, in a process of its own.
 
-    def __init__(self, log: Path) -> None:
+    Args:
+        log: File for what it prints.
+        module: Module of this folder that serves it.
+        words: Its arguments beside the port.
+    """
+
+    def __init__(self, log: Path, module: str = "server", *words: str) -> None:
         with socket.create_server(("127.0.0.1", 0)) as taken:
             port = int(taken.getsockname()[1])
         self.url = f"http://127.0.0.1:{port}/mcp"
         self._log = log
-        words = (sys.executable, "-m", "tests.conformance.server", "--port", str(port))
+        program = (sys.executable, "-m", f"tests.conformance.{module}", "--port", str(port))
         with log.open("wb") as out:
-            self.process = subprocess.Popen(words, stdout=out, stderr=out)
+            self.process = subprocess.Popen((*program, *words), stdout=out, stderr=out)
         self._wait_for(port)
 
     @property
@@ -97,10 +121,10 @@ class ServerUnderTest:
 
 
 @contextmanager
-def serving(faults: list[str]) -> Generator[ServerUnderTest]:
+def serving(faults: list[str], *module: str) -> Generator[ServerUnderTest]:
     """Start a server and wait until it answers; its faults are added to `faults` at the end."""
     with tempfile.TemporaryDirectory() as folder:
-        server = ServerUnderTest(Path(folder) / "log")
+        server = ServerUnderTest(Path(folder) / "log", *module)
         try:
             yield server
         finally:

@@ -250,6 +250,7 @@ class CacheableResult(WireModel):
     """
 
     result_type: Annotated[Literal["complete"], Field(alias="resultType")] = "complete"
+    """Always `complete` on the wire; the class sets it."""
     ttl_ms: Annotated[int, Field(alias="ttlMs", ge=0)] = 0
     """Lifetime of a cached copy after receipt, in milliseconds; 0: stale at once."""
     cache_scope: Annotated[Literal["public", "private"], Field(alias="cacheScope")] = "private"
@@ -301,6 +302,7 @@ class CompleteResult(WireModel):
     """
 
     result_type: Annotated[Literal["complete"], Field(alias="resultType")] = "complete"
+    """Always `complete` on the wire; the class sets it."""
     completion: Completion
     """Values to offer, and whether there are more."""
     meta: Annotated[dict[str, AnyJson] | None, Field(alias="_meta")] = None
@@ -514,6 +516,7 @@ class ListRootsRequest(WireModel):
     """
 
     method: Literal["roots/list"] = "roots/list"
+    """Always `roots/list` on the wire; the class sets it."""
     params: ListRootsRequestParams | None = None
     """Arguments of the method."""
 
@@ -661,6 +664,7 @@ class PaginatedResult(WireModel):
     """
 
     result_type: Annotated[Literal["complete"], Field(alias="resultType")] = "complete"
+    """Always `complete` on the wire; the class sets it."""
     meta: Annotated[dict[str, AnyJson] | None, Field(alias="_meta")] = None
     """Metadata by key; keys that we do not know are kept."""
     next_cursor: Annotated[str | None, Field(alias="nextCursor")] = None
@@ -709,6 +713,7 @@ class PromptListChangedNotification(WireModel):
     """
 
     method: Literal["notifications/prompts/list_changed"] = "notifications/prompts/list_changed"
+    """Always `notifications/prompts/list_changed` on the wire; the class sets it."""
     jsonrpc: Literal["2.0"] = "2.0"
     """Version of JSON-RPC, always `2.0`."""
     params: NotificationParams | None = None
@@ -722,6 +727,7 @@ class PromptReference(WireModel):
     """
 
     type: Literal["ref/prompt"] = "ref/prompt"
+    """Always `ref/prompt` on the wire; the class sets it."""
     name: str
     """The prompt's name, as in `prompts/list`."""
     title: str | None = None
@@ -776,6 +782,7 @@ class ResourceListChangedNotification(WireModel):
     """
 
     method: Literal["notifications/resources/list_changed"] = "notifications/resources/list_changed"
+    """Always `notifications/resources/list_changed` on the wire; the class sets it."""
     jsonrpc: Literal["2.0"] = "2.0"
     """Version of JSON-RPC, always `2.0`."""
     params: NotificationParams | None = None
@@ -802,6 +809,7 @@ class ResourceTemplateReference(WireModel):
     """
 
     type: Literal["ref/resource"] = "ref/resource"
+    """Always `ref/resource` on the wire; the class sets it."""
     uri: str
     """The template, or the address of one resource, as the server lists it."""
 
@@ -826,6 +834,7 @@ class Result(WireModel):
     """
 
     result_type: Annotated[Literal["complete"], Field(alias="resultType")] = "complete"
+    """Always `complete` on the wire; the class sets it."""
     meta: Annotated[dict[str, AnyJson] | None, Field(alias="_meta")] = None
     """Metadata by key; keys that we do not know are kept."""
 
@@ -968,6 +977,7 @@ class SubscriptionsListenResult(WireModel):
     """
 
     result_type: Annotated[Literal["complete"], Field(alias="resultType")] = "complete"
+    """Always `complete` on the wire; the class sets it."""
     meta: Annotated[dict[str, AnyJson], Field(alias="_meta")]
     """Metadata by key; keys that we do not know are kept."""
 
@@ -1122,6 +1132,7 @@ class ToolListChangedNotification(WireModel):
     """
 
     method: Literal["notifications/tools/list_changed"] = "notifications/tools/list_changed"
+    """Always `notifications/tools/list_changed` on the wire; the class sets it."""
     jsonrpc: Literal["2.0"] = "2.0"
     """Version of JSON-RPC, always `2.0`."""
     params: NotificationParams | None = None
@@ -1137,6 +1148,7 @@ class ToolUseContent(WireModel):
     """
 
     type: Literal["tool_use"] = "tool_use"
+    """Always `tool_use` on the wire; the class sets it."""
     id: str
     """Identifies this call; the tool result refers to it."""
     name: str
@@ -1266,6 +1278,7 @@ class AudioContent(WireModel):
     """
 
     type: Literal["audio"] = "audio"
+    """Always `audio` on the wire; the class sets it."""
     data: str
     """The sound's bytes, in base64."""
     mime_type: Annotated[str, Field(alias="mimeType")]
@@ -1338,6 +1351,7 @@ class DiscoverRequest(WireModel):
     """
 
     method: Literal["server/discover"] = "server/discover"
+    """Always `server/discover` on the wire; the class sets it."""
     params: RequestParams
     """Arguments of the method."""
     jsonrpc: Literal["2.0"] = "2.0"
@@ -1360,6 +1374,7 @@ class EmbeddedResource(WireModel):
     """
 
     type: Literal["resource"] = "resource"
+    """Always `resource` on the wire; the class sets it."""
     resource: AnyResourceContents
     """Its text, or its bytes, and where they are from."""
     annotations: Annotations | None = None
@@ -1402,6 +1417,7 @@ class ImageContent(WireModel):
     """
 
     type: Literal["image"] = "image"
+    """Always `image` on the wire; the class sets it."""
     data: str
     """The picture's bytes, in base64."""
     mime_type: Annotated[str, Field(alias="mimeType")]
@@ -1469,6 +1485,7 @@ class ListPromptsRequest(WireModel):
     """
 
     method: Literal["prompts/list"] = "prompts/list"
+    """Always `prompts/list` on the wire; the class sets it."""
     params: PaginatedRequestParams
     """Arguments of the method."""
     jsonrpc: Literal["2.0"] = "2.0"
@@ -1485,6 +1502,7 @@ class ListResourceTemplatesRequest(WireModel):
     """
 
     method: Literal["resources/templates/list"] = "resources/templates/list"
+    """Always `resources/templates/list` on the wire; the class sets it."""
     params: PaginatedRequestParams
     """Arguments of the method."""
     jsonrpc: Literal["2.0"] = "2.0"
@@ -1500,6 +1518,7 @@ class ListResourcesRequest(WireModel):
     """
 
     method: Literal["resources/list"] = "resources/list"
+    """Always `resources/list` on the wire; the class sets it."""
     params: PaginatedRequestParams
     """Arguments of the method."""
     jsonrpc: Literal["2.0"] = "2.0"
@@ -1527,6 +1546,7 @@ class ListToolsRequest(WireModel):
     """
 
     method: Literal["tools/list"] = "tools/list"
+    """Always `tools/list` on the wire; the class sets it."""
     params: PaginatedRequestParams
     """Arguments of the method."""
     jsonrpc: Literal["2.0"] = "2.0"
@@ -1545,6 +1565,7 @@ class LoggingMessageNotification(WireModel):
     """
 
     method: Literal["notifications/message"] = "notifications/message"
+    """Always `notifications/message` on the wire; the class sets it."""
     params: LoggingMessageNotificationParams
     """Arguments of the method."""
     jsonrpc: Literal["2.0"] = "2.0"
@@ -1649,6 +1670,7 @@ class ReadResourceResult(WireModel):
     """
 
     result_type: Annotated[Literal["complete"], Field(alias="resultType")] = "complete"
+    """Always `complete` on the wire; the class sets it."""
     ttl_ms: Annotated[int, Field(alias="ttlMs", ge=0)] = 0
     """Lifetime of a cached copy after receipt, in milliseconds; 0: stale at once."""
     cache_scope: Annotated[Literal["public", "private"], Field(alias="cacheScope")] = "private"
@@ -1692,6 +1714,7 @@ class ResourceLink(WireModel):
     """
 
     type: Literal["resource_link"] = "resource_link"
+    """Always `resource_link` on the wire; the class sets it."""
     name: str
     """Identifies it to programs; shown where there is no title."""
     uri: str
@@ -1744,6 +1767,7 @@ class ResourceUpdatedNotification(WireModel):
     """
 
     method: Literal["notifications/resources/updated"] = "notifications/resources/updated"
+    """Always `notifications/resources/updated` on the wire; the class sets it."""
     params: ResourceUpdatedNotificationParams
     """Arguments of the method."""
     jsonrpc: Literal["2.0"] = "2.0"
@@ -1793,6 +1817,7 @@ class SubscriptionsAcknowledgedNotification(WireModel):
     method: Literal["notifications/subscriptions/acknowledged"] = (
         "notifications/subscriptions/acknowledged"
     )
+    """Always `notifications/subscriptions/acknowledged` on the wire; the class sets it."""
     params: SubscriptionsAcknowledgedNotificationParams
     """Arguments of the method."""
     jsonrpc: Literal["2.0"] = "2.0"
@@ -1807,6 +1832,7 @@ class SubscriptionsListenRequest(WireModel):
     """
 
     method: Literal["subscriptions/listen"] = "subscriptions/listen"
+    """Always `subscriptions/listen` on the wire; the class sets it."""
     params: SubscriptionsListenRequestParams
     """Arguments of the method."""
     jsonrpc: Literal["2.0"] = "2.0"
@@ -1822,6 +1848,7 @@ class TextContent(WireModel):
     """
 
     type: Literal["text"] = "text"
+    """Always `text` on the wire; the class sets it."""
     text: str
     """The text itself, for the user or a model to read."""
     annotations: Annotations | None = None
@@ -1861,6 +1888,7 @@ class CancelledNotification(WireModel):
     """
 
     method: Literal["notifications/cancelled"] = "notifications/cancelled"
+    """Always `notifications/cancelled` on the wire; the class sets it."""
     params: CancelledNotificationParams
     """Arguments of the method."""
     jsonrpc: Literal["2.0"] = "2.0"
@@ -1928,6 +1956,7 @@ class CompleteRequest(WireModel):
     """
 
     method: Literal["completion/complete"] = "completion/complete"
+    """Always `completion/complete` on the wire; the class sets it."""
     params: CompleteRequestParams
     """Arguments of the method."""
     jsonrpc: Literal["2.0"] = "2.0"
@@ -1958,6 +1987,7 @@ class DiscoverResult(WireModel):
     """
 
     result_type: Annotated[Literal["complete"], Field(alias="resultType")] = "complete"
+    """Always `complete` on the wire; the class sets it."""
     ttl_ms: Annotated[int, Field(alias="ttlMs", ge=0)] = 0
     """Lifetime of a cached copy after receipt, in milliseconds; 0: stale at once."""
     cache_scope: Annotated[Literal["public", "private"], Field(alias="cacheScope")] = "private"
@@ -2042,6 +2072,7 @@ class ListPromptsResult(WireModel):
     """
 
     result_type: Annotated[Literal["complete"], Field(alias="resultType")] = "complete"
+    """Always `complete` on the wire; the class sets it."""
     ttl_ms: Annotated[int, Field(alias="ttlMs", ge=0)] = 0
     """Lifetime of a cached copy after receipt, in milliseconds; 0: stale at once."""
     cache_scope: Annotated[Literal["public", "private"], Field(alias="cacheScope")] = "private"
@@ -2077,6 +2108,7 @@ class ListResourceTemplatesResult(WireModel):
     """
 
     result_type: Annotated[Literal["complete"], Field(alias="resultType")] = "complete"
+    """Always `complete` on the wire; the class sets it."""
     ttl_ms: Annotated[int, Field(alias="ttlMs", ge=0)] = 0
     """Lifetime of a cached copy after receipt, in milliseconds; 0: stale at once."""
     cache_scope: Annotated[Literal["public", "private"], Field(alias="cacheScope")] = "private"
@@ -2111,6 +2143,7 @@ class ListResourcesResult(WireModel):
     """
 
     result_type: Annotated[Literal["complete"], Field(alias="resultType")] = "complete"
+    """Always `complete` on the wire; the class sets it."""
     ttl_ms: Annotated[int, Field(alias="ttlMs", ge=0)] = 0
     """Lifetime of a cached copy after receipt, in milliseconds; 0: stale at once."""
     cache_scope: Annotated[Literal["public", "private"], Field(alias="cacheScope")] = "private"
@@ -2145,6 +2178,7 @@ class ListToolsResult(WireModel):
     """
 
     result_type: Annotated[Literal["complete"], Field(alias="resultType")] = "complete"
+    """Always `complete` on the wire; the class sets it."""
     ttl_ms: Annotated[int, Field(alias="ttlMs", ge=0)] = 0
     """Lifetime of a cached copy after receipt, in milliseconds; 0: stale at once."""
     cache_scope: Annotated[Literal["public", "private"], Field(alias="cacheScope")] = "private"
@@ -2220,6 +2254,7 @@ class ProgressNotification(WireModel):
     """
 
     method: Literal["notifications/progress"] = "notifications/progress"
+    """Always `notifications/progress` on the wire; the class sets it."""
     params: ProgressNotificationParams
     """Arguments of the method."""
     jsonrpc: Literal["2.0"] = "2.0"
@@ -2291,6 +2326,7 @@ class ToolResultContent(WireModel):
     """
 
     type: Literal["tool_result"] = "tool_result"
+    """Always `tool_result` on the wire; the class sets it."""
     tool_use_id: Annotated[str, Field(alias="toolUseId")]
     """The `id` of the ToolUseContent that this answers."""
     content: list[ContentBlock]
@@ -2310,6 +2346,7 @@ class CallToolResult(WireModel):
     """
 
     result_type: Annotated[Literal["complete"], Field(alias="resultType")] = "complete"
+    """Always `complete` on the wire; the class sets it."""
     content: list[ContentBlock]
     """The answer as blocks for a model to read; there may be none."""
     meta: Annotated[dict[str, AnyJson] | None, Field(alias="_meta")] = None
@@ -2327,6 +2364,7 @@ class ElicitRequest(WireModel):
     """
 
     method: Literal["elicitation/create"] = "elicitation/create"
+    """Always `elicitation/create` on the wire; the class sets it."""
     params: ElicitRequestParams
     """Arguments of the method."""
 
@@ -2338,6 +2376,7 @@ class GetPromptResult(WireModel):
     """
 
     result_type: Annotated[Literal["complete"], Field(alias="resultType")] = "complete"
+    """Always `complete` on the wire; the class sets it."""
     messages: list[PromptMessage]
     """The conversation to give to the model, oldest first."""
     meta: Annotated[dict[str, AnyJson] | None, Field(alias="_meta")] = None
@@ -2522,6 +2561,7 @@ class ReadResourceRequest(WireModel):
     """
 
     method: Literal["resources/read"] = "resources/read"
+    """Always `resources/read` on the wire; the class sets it."""
     params: ReadResourceRequestParams
     """Arguments of the method."""
     jsonrpc: Literal["2.0"] = "2.0"
@@ -2537,6 +2577,7 @@ class CallToolRequest(WireModel):
     """
 
     method: Literal["tools/call"] = "tools/call"
+    """Always `tools/call` on the wire; the class sets it."""
     params: CallToolRequestParams
     """Arguments of the method."""
     jsonrpc: Literal["2.0"] = "2.0"
@@ -2554,6 +2595,7 @@ class CreateMessageRequest(WireModel):
     """
 
     method: Literal["sampling/createMessage"] = "sampling/createMessage"
+    """Always `sampling/createMessage` on the wire; the class sets it."""
     params: CreateMessageRequestParams
     """Arguments of the method."""
 
@@ -2565,6 +2607,7 @@ class GetPromptRequest(WireModel):
     """
 
     method: Literal["prompts/get"] = "prompts/get"
+    """Always `prompts/get` on the wire; the class sets it."""
     params: GetPromptRequestParams
     """Arguments of the method."""
     jsonrpc: Literal["2.0"] = "2.0"
@@ -2591,6 +2634,7 @@ class InputRequiredResult(WireModel):
     """
 
     result_type: Annotated[Literal["input_required"], Field(alias="resultType")] = "input_required"
+    """Always `input_required` on the wire; the class sets it."""
     meta: Annotated[dict[str, AnyJson] | None, Field(alias="_meta")] = None
     """Metadata by key; keys that we do not know are kept."""
     input_requests: Annotated[InputRequests | None, Field(alias="inputRequests")] = None

@@ -76,6 +76,8 @@ class CallbackAnswers(ClientHandlers["ClientSession"]):
         answer = await _resolve(self._callbacks.elicitation(ctx, form))
         if not isinstance(answer, latest.ElicitResult):
             answer = latest.ElicitResult(action="accept", content=_form_content(answer))
+        if self._callbacks.declared is not None:
+            return answer  # another client's: the server judges it
         timeout_s = self._callbacks.schema_timeout_s
         return await _with_defaults(
             form.requested_schema, _require_elicit_result(answer), timeout_s

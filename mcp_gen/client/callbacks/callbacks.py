@@ -120,6 +120,8 @@ class ClientCallbacks:
         self.experimental = experimental
         self.forwarding: Mapping[str, Any] = {}
         """Handlers that forward a request to the caller, by the attribute they are set on."""
+        self.declared: latest.ClientCapabilities | None = None
+        """Capabilities of the one client that this one stands for; None: it is its own."""
         self.named: Mapping[str, dict[str, Any]] = {}
         """Extensions that are declared by name only."""
         self.extensions = Extensions()
@@ -141,6 +143,15 @@ class ClientCallbacks:
             raise UsageError(f"Client: roots={os.fspath(roots)!r}: write `roots=[...]`, a list")
         elif roots is not None:
             self.roots = {root.uri: root for root in map(as_root, roots)}
+
+    def pass_on_extensions(self, named: Mapping[str, Any]) -> None:
+        """Know the messages of the extensions that are declared for another client."""
+        # Imported here because most clients have no extensions.
+        from mcp_wire.extensions.tasks import EXTENSION
+
+        if EXTENSION.identifier in named:
+            self.extensions.add(EXTENSION)
+            self.has_tasks = True
 
     def _add_tasks_extension(self) -> bool:
         """Add the tasks extension if `tasks` is set; return True if the client declares it."""
@@ -179,6 +190,8 @@ class ClientCallbacks:
 
     def capabilities(self, profile: Profile) -> Any:
         """Return the ClientCapabilities of a revision, without what the revision lacks."""
+        if self.declared is not None:
+            return restate(self.declared, profile.revision).value
         extensions, experimental = self.extensions.capabilities(CLIENT, profile)
         capabilities = latest.ClientCapabilities(
             experimental={**(self.experimental or {}), **experimental} or None,

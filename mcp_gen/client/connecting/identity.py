@@ -116,5 +116,9 @@ class ClientProfile:
 
         # A session keeps the callbacks with which it was opened.
         return ClientSessionRelay(
-            session, self._options, self.callbacks.forwards, lambda: self.connection
+            session,
+            self._options,
+            self.callbacks.forwards,
+            lambda: self.connection,
+            passes_capabilities=self.callbacks.declared is not None,
         )

@@ -75,11 +75,14 @@ class Negotiator:
         self._connection: ClientConnection | None = None
         self._uses_older_transport = False
 
-    async def session(self, revision: str | None) -> tuple[ClientSession, ClientConnection]:
+    async def session(
+        self, revision: str | None, first: str | None = None
+    ) -> tuple[ClientSession, ClientConnection]:
         """Return the session and its connection.
 
         Args:
             revision: Revision to pin; None: the newest that both sides support.
+            first: Revision to try first, if none is pinned; None: the newest.
 
         Raises:
             ProtocolError: There is no revision in common.
@@ -88,7 +91,7 @@ class Negotiator:
                 time, or disconnected.
         """
         try:
-            session = await self._open(revision)
+            session = await self._open(revision, first)
             await self._client.control.begin()
             assert self._connection is not None
             return session, self._connection
@@ -96,9 +99,11 @@ class Negotiator:
             await self._disconnect()
             raise
 
-    async def _open(self, revision: str | None) -> ClientSession:
+    async def _open(self, revision: str | None, first: str | None) -> ClientSession:
         if revision is not None:
             return await self._open_pinned(revision)
+        if first is not None and mcp_wire.profile(first).handshake is not None:
+            return await self._initialize_first(first)
         session = await self._open_remembered()
         if session is None:
             session = await self._probe()
@@ -187,9 +192,11 @@ class Negotiator:
                 f"this client knows {', '.join(mcp_wire.REVISIONS)}"
             ) from handshake_error
 
-    async def _initialize(self, handshake: Handshake, pinned: str | None = None) -> ClientSession:
+    async def _initialize(
+        self, handshake: Handshake, pinned: str | None = None, first: str | None = None
+    ) -> ClientSession:
         """Open with `initialize`, on the older transport if the newer one rejects it."""
-        revision = pinned or with_handshake()[-1]
+        revision = pinned or first or with_handshake()[-1]
         try:
             return await handshake.open(revision, pinned=pinned is not None)
         except HttpError as error:
@@ -204,6 +211,17 @@ class Negotiator:
         except (ProtocolError, TransportError) as error:
             raise refused from error
         return await handshake.open(revision, pinned=pinned is not None)
+
+    async def _initialize_first(self, revision: str) -> ClientSession:
+        """Open with `initialize` at this revision; probe a server that has no handshake."""
+        handshake = await self._dial()
+        try:
+            return await self._initialize(handshake, first=revision)
+        except (McpError, HttpError) as error:
+            refusal = error if isinstance(error, McpError) else error.error
+            if refusal is None or (isinstance(error, HttpError) and _is_about_client(error)):
+                raise
+            return await handshake.open(_common_revision(refusal) or per_request()[-1])
 
     async def _open_pinned(self, revision: str) -> ClientSession:
         handshake = await self._dial()

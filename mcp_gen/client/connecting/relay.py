@@ -19,6 +19,7 @@ from mcp_gen.core.errors import (
     SessionLost,
     UrlElicitation,
 )
+from mcp_gen.core.loose_json import read_as
 from mcp_gen.core.relay import relay_of
 from mcp_wire import encode, latest
 
@@ -35,7 +36,7 @@ if TYPE_CHECKING:
     from mcp_wire.peer_calls import OnProgress
     from mcp_wire.profile import Profile
 
-__all__ = ["ClientSessionRelay", "ask_callers"]
+__all__ = ["ClientSessionRelay", "ask_as", "ask_callers"]
 
 _current_handler: ContextVar[RelayRequestHandler | None] = ContextVar(
     "current_handler", default=None
@@ -52,8 +53,12 @@ class ClientSessionRelay:
         options: SessionOptions,
         forwarded: frozenset[str],
         connection: Callable[[], ClientConnection | None],
+        *,
+        passes_capabilities: bool = False,
     ) -> None:
         self._session = session
+        self._passes_capabilities = passes_capabilities
+        """True if the server gets all capabilities of the caller, where requests name them."""
         self._options = options
         self._forwarded = forwarded
         self._current_connection = connection
@@ -61,6 +66,10 @@ class ClientSessionRelay:
         self._open_calls: dict[RelayRequestHandler, None] = {}
         """Handlers of the open calls, in the order of the calls."""
         self._listeners: WeakSet[RelayListener] = WeakSet()
+        self._declared: tuple[Any, Any] | None = None
+        """Capabilities of the server, as they were decoded and at the negotiated revision."""
+        self.otherwise: RelayRequestHandler | None = None
+        """Answers requests of the server that belong to no call; None: they are refused."""
 
     @property
     def profile(self) -> Profile:
@@ -73,9 +82,19 @@ class ClientSessionRelay:
         return getattr(self._session.server_info, "name", None) or "a server without a name"
 
     @property
+    def info(self) -> Any:
+        """Name and version of the server, of the newest type; None if it did not send them."""
+        return self._session.server_info
+
+    @property
     def capabilities(self) -> Any:
         """ServerCapabilities that the server declared, of the negotiated revision."""
-        return self._session.opening.capabilities
+        declared = self._session.opening.capabilities
+        if self._declared is None or self._declared[0] is not declared:
+            # A handshake is decoded at the revision that was asked for, which may be another one.
+            kind = mcp_wire.types(self.profile.revision).ServerCapabilities
+            self._declared = declared, read_as(kind, declared) or kind()
+        return self._declared[1]
 
     @property
     def is_lost(self) -> bool:
@@ -83,9 +102,14 @@ class ClientSessionRelay:
         return self._session.is_lost
 
     @property
+    def has_calls(self) -> bool:
+        """True if a call of a caller is open."""
+        return bool(self._open_calls)
+
+    @property
     def relays_input_requests(self) -> bool:
         """True if server requests are forwarded to the caller."""
-        return bool(self._forwarded)
+        return self._passes_capabilities or bool(self._forwarded)
 
     async def ready(self) -> None:
         """Reconnect if the connection was lost."""
@@ -156,7 +180,9 @@ class ClientSessionRelay:
             key = profile.client_capabilities_key or ""
             # Callers may not know this client's extensions, so the server must not use them.
             own = {**own, key: _without_extensions(own.get(key))}
-            if asker is not None and self._forwarded:
+            if asker is not None and self._passes_capabilities:
+                own[key] = asker.capabilities(profile.revision)
+            elif asker is not None and self._forwarded:
                 declared = asker.capabilities(profile.revision)
                 forwarded = {key: one for key, one in declared.items() if key in self._forwarded}
                 own[key] = forwarded
@@ -186,7 +212,7 @@ class ClientSessionRelay:
         Raises:
             McpError: The caller is not certain; or the error that the caller answered with.
         """
-        asker = self.asker()
+        asker = self.asker() or self.otherwise
         if asker is None:
             raise McpError(
                 InvalidRequest.code,
@@ -221,11 +247,10 @@ class ClientSessionRelay:
         self._listeners.discard(listener)
 
     def on_notification(self, news: str, params: Any) -> None:
-        """Pass on a notification: log messages to the caller, all others to the listeners."""
-        if news == "log":
-            asker = self.asker()
-            if asker is not None:
-                asker.log(params.level, params.data, params.logger)
+        """Pass on a notification: log messages to the caller if it is certain, others to all."""
+        asker = self.asker() if news == "log" else None
+        if asker is not None:
+            asker.log(params.level, params.data, params.logger)
             return
         for listener in list(self._listeners):
             listener.on_notification(news, params)
@@ -349,6 +374,29 @@ class RelayRequestSender(ClientRequestSender):
 
 
 # --- callbacks that forward to the caller ---
+
+
+def ask_as(callbacks: ClientCallbacks, declared: latest.ClientCapabilities) -> None:
+    """Set callbacks that forward the server requests that these capabilities allow.
+
+    All capabilities are declared to the server as they are, where its revision has them.
+    """
+    callbacks.declared = declared
+    callbacks.pass_on_extensions(declared.extensions or {})
+    callbacks.forwarding = {"elicitation": _elicit, "sampling": _sample, "list_roots": _list_roots}
+    elicitation, sampling = declared.elicitation, declared.sampling
+    if elicitation is not None:
+        # An empty object declares forms.
+        if elicitation.form is not None or elicitation.url is None:
+            callbacks.elicitation = _elicit
+        if elicitation.url is not None:
+            callbacks.url_elicitation = _elicit_url
+    if sampling is not None:
+        callbacks.sampling = _sample
+        callbacks.sampling_tools = sampling.tools is not None
+        callbacks.sampling_context = sampling.context is not None
+    if declared.roots is not None:
+        callbacks.list_roots = _list_roots
 
 
 def ask_callers(callbacks: ClientCallbacks) -> None:

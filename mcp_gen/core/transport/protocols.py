@@ -21,6 +21,7 @@ __all__ = [
     "Exchange",
     "Lines",
     "Paced",
+    "Pausable",
     "PostedMessage",
     "PostedRequest",
     "Posts",
@@ -108,6 +109,19 @@ class Paced(Protocol):
         Args:
             act: The function. One that is already waiting is replaced.
         """
+        ...
+
+
+@runtime_checkable
+class Pausable(Protocol):
+    """Extra methods of a transport that can stop reading, so that its peer has to wait."""
+
+    def pause_reading(self) -> None:
+        """Receive no more messages; those that have been read are still delivered."""
+        ...
+
+    def resume_reading(self) -> None:
+        """Receive messages again."""
         ...
 
 

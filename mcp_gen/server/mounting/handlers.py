@@ -10,18 +10,20 @@ import mcp_wire
 from mcp_gen.core.errors import McpError
 from mcp_gen.server.content.results import at_newest
 from mcp_gen.server.dispatch.handlers import Handlers
-from mcp_gen.server.mounting.kinds import PROMPTS, RESOURCES, TEMPLATES, TOOLS, row
+from mcp_gen.server.mounting.kinds import PROMPTS, RESOURCES, TEMPLATES, TOOLS
 from mcp_gen.server.mounting.lookup import find, find_reader, unlisted_readers
 from mcp_gen.server.mounting.merged_lists import page_of
 from mcp_gen.server.mounting.mounted_tool import CURRENT_CALL_PARAMS
+from mcp_gen.server.relaying.methods import row
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Hashable, Iterable, Sequence
 
     from mcp_gen.server.context.context import Context
     from mcp_gen.server.dispatch.handlers import HandlerParts
-    from mcp_gen.server.mounting.kinds import FeatureKind, MethodName
+    from mcp_gen.server.mounting.kinds import FeatureKind
     from mcp_gen.server.mounting.mount import Mount, Mounting
+    from mcp_gen.server.relaying.methods import MethodName
     from mcp_gen.server.tools.registry import CallParams
     from mcp_wire import common
 

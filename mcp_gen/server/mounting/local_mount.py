@@ -18,20 +18,21 @@ from mcp_gen.server.context.context import (
     tool_tasks_of,
 )
 from mcp_gen.server.listing.tags import NO_TAGS, Visibility, tags_of
-from mcp_gen.server.mounting.kinds import KINDS, RESOURCES, FeatureKind, row
+from mcp_gen.server.mounting.kinds import KINDS, RESOURCES, FeatureKind
 from mcp_gen.server.mounting.lookup import peek
 from mcp_gen.server.mounting.merged_lists import ItemNumbers, is_cacheable, items_of, names_of
 from mcp_gen.server.mounting.mount import ListItem, Mount
 from mcp_gen.server.notifications.topics import LISTS
+from mcp_gen.server.relaying.methods import row
 from mcp_gen.session.kernel.errors import is_for_peer, masked
 from mcp_gen.session.messages.current import CURRENT, leave
 from mcp_wire import encode
 
 if TYPE_CHECKING:
     from mcp_gen.server.context.context import Context
-    from mcp_gen.server.mounting.kinds import MethodName
     from mcp_gen.server.mounting.mount import MountableServer, Mounting
     from mcp_gen.server.notifications.topics import ChangeTopic
+    from mcp_gen.server.relaying.methods import MethodName
     from mcp_gen.session.peer.session import Session
     from mcp_wire import Wire
 

@@ -21,8 +21,8 @@ if TYPE_CHECKING:
     from mcp_gen.server.context.context import Context
     from mcp_gen.server.dispatch.declarations import Declarations
     from mcp_gen.server.dispatch.on_demand import TasksOnDemand
-    from mcp_gen.server.mounting.kinds import MethodName
     from mcp_gen.server.notifications.notifier import Notifier
+    from mcp_gen.server.relaying.methods import MethodName
     from mcp_gen.session.kernel.kernel import Kernel
     from mcp_wire import Wire
     from mcp_wire.hooks import ServerHooks

@@ -12,8 +12,9 @@ from mcp_gen.core.peer_values import seconds_within
 from mcp_gen.core.projection.project import restate
 from mcp_gen.core.transport.header_params import marked_params
 from mcp_gen.server.listing.registry import next_number
-from mcp_gen.server.mounting.kinds import TOOLS, FeatureKind, row
+from mcp_gen.server.mounting.kinds import TOOLS, FeatureKind
 from mcp_gen.server.mounting.mount import ListItem
+from mcp_gen.server.relaying.methods import row
 
 if TYPE_CHECKING:
     from collections.abc import Callable

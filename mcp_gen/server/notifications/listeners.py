@@ -128,10 +128,15 @@ class Listeners:
 
     Args:
         kernel: The kernel of the server.
+        declared: Returns the capabilities whose changes can be listened to; by default those that
+            the server declares.
     """
 
-    def __init__(self, kernel: Kernel[Any]) -> None:
+    def __init__(
+        self, kernel: Kernel[Any], declared: Callable[[], frozenset[str]] | None = None
+    ) -> None:
         self._kernel = kernel
+        self._declared = declared or (lambda: kernel.declared_capabilities())
         # Dicts instead of sets, for their order: first come, first served.
         self._by_topic: dict[ChangeTopic | ExtensionTopic, dict[_Listener, None]] = {}
         self._by_channel: dict[Channel, tuple[_Listener, ...]] = {}
@@ -217,7 +222,7 @@ class Listeners:
 
     def _granted(self, ctx: Context, wanted: Any, also: Iterable[GrantedFilter]) -> Any:
         """Return the part of the requested filter that the server supports."""
-        declared = self._kernel.declared_capabilities()
+        declared = self._declared()
         fields = {
             topic.wanted: getattr(wanted, topic.wanted) or None
             for topic in (*LISTS, updated(""))

@@ -5,13 +5,13 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncGenerator, Awaitable, Callable
 from contextlib import asynccontextmanager
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
+from mcp_gen.core.transport.protocols import Duplex
 from mcp_gen.server.serving.sockets import SocketServer
 from mcp_gen.session.duplex.server import ServerConnection
 
 if TYPE_CHECKING:
-    from mcp_gen.core.transport.protocols import Duplex
     from mcp_gen.server.context.context import Context
     from mcp_gen.server.mounting.mounts import Mounts
     from mcp_gen.server.serving.lifespan import Lifespan
@@ -20,7 +20,14 @@ if TYPE_CHECKING:
     from mcp_gen.session.peer.session import Session
     from mcp_gen.transports.http_server.app import AsgiApp
 
-__all__ = ["ServerRunner"]
+__all__ = ["ConnectionTransport", "ServerRunner"]
+
+
+class ConnectionTransport(Duplex, Protocol):
+    """Transport that knows the connection that it carries."""
+
+    connection: ServerConnection[Context] | None
+    """The connection; None before there is one."""
 
 
 class ServerRunner:
@@ -67,6 +74,8 @@ class ServerRunner:
         """Open connections, each with an event that is set when it has ended."""
         self._apps: list[AsgiApp] = []
         """ASGI apps that serve this server."""
+        self.wrap_transport: Callable[[Duplex], ConnectionTransport | None] = lambda transport: None
+        """Wraps the transport of a connection, or returns None to leave it as it is."""
 
     # --- transports ---
 
@@ -95,7 +104,10 @@ class ServerRunner:
             # A client that cannot be served must not wait for a response.
             await transport.aclose()
             raise
-        connection = ServerConnection(self.kernel, transport)
+        wrapped = self.wrap_transport(transport)
+        connection = ServerConnection(self.kernel, wrapped or transport)
+        if wrapped is not None:
+            wrapped.connection = connection
         ended = self._connections[connection] = asyncio.Event()
         try:
             await connection.start()

@@ -15,9 +15,9 @@ from mcp_gen.client.subscriptions.watch import MAX_WAITING_BYTES
 from mcp_gen.core.peer_values import MAX_ID_LENGTH
 from mcp_gen.core.stores.sessions import MemorySessionStore, StoredSession
 from mcp_gen.server.listing.cursors import MAX_CURSOR
-from mcp_gen.server.mounting import suspended_calls
-from mcp_gen.server.mounting.caller_relay import MAX_QUEUED, CallerRelay
 from mcp_gen.server.mounting.mount import MAX_WARNED
+from mcp_gen.server.relaying import suspended_calls
+from mcp_gen.server.relaying.caller_relay import MAX_QUEUED, CallerRelay
 from mcp_gen.session.duplex.held_messages import MAX_HELD
 from mcp_gen.session.duplex.server import MAX_HELD as SERVER_MAX_HELD
 from mcp_gen.session.http_server.streams import MAX_LISTENING
@@ -186,10 +186,7 @@ async def test_messages_of_a_remote_server_for_a_slow_client_are_bounded() -> No
     assert sent == [str(number) for number in range(MAX_QUEUED)]
 
 
-async def test_a_client_with_many_suspended_calls_does_not_end_those_of_others(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    monkeypatch.setattr(suspended_calls, "MAX_HELD", 5)
+async def test_a_client_with_many_suspended_calls_does_not_end_those_of_others() -> None:
     ended: list[str] = []
 
     class Caller:
@@ -206,7 +203,7 @@ async def test_a_client_with_many_suspended_calls_does_not_end_those_of_others(
                 ended.append(name)
             return msgspec.Raw(b"{}")
 
-    calls = suspended_calls.SuspendedCalls()
+    calls = suspended_calls.SuspendedCalls(max_open=5)
     names = ["other", *map(str, range(10))]
     for name in names:
         caller = Caller("other" if name == "other" else "greedy")

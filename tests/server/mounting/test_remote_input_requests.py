@@ -230,7 +230,28 @@ async def test_a_call_that_waits_for_answers_is_given_up_in_time() -> None:
             await asyncio.wait_for(ended.wait(), WAIT_S)
 
 
-async def test_a_state_goes_on_with_the_call_only_once() -> None:
+async def test_a_retry_that_is_sent_twice_gets_its_result_twice_and_the_tool_runs_once() -> None:
+    inner, answered = Server("inner"), list[str]()
+
+    @inner.tool
+    async def ask(ctx: Context) -> str:
+        answered.append((await ctx.sample("who?", max_tokens=1)).model)
+        return "done"
+
+    async with (
+        gateway(inner, HANDSHAKE) as server,
+        talk(lambda: server, PER_REQUEST, answers=ANSWERS) as client,
+    ):
+        params = {"name": "far_ask"}
+        result = await client.begin("tools/call", params).result()
+        again = {**params, **await client.answers_to(result)}
+        first, second = client.begin("tools/call", again), client.begin("tools/call", again)
+        third = await client.begin("tools/call", again).result()
+        assert await first.result() == await second.result() == third
+        assert len(answered) == 1
+
+
+async def test_a_retry_whose_call_is_not_open_any_more_is_refused_by_name() -> None:
     async with (
         gateway(weather(), HANDSHAKE) as server,
         talk(lambda: server, PER_REQUEST, answers=ANSWERS) as client,
@@ -238,7 +259,7 @@ async def test_a_state_goes_on_with_the_call_only_once() -> None:
         params = {"name": "far_think"}
         result = await client.begin("tools/call", params).result()
         again = {**params, **await client.answers_to(result)}
-        assert (await client.begin("tools/call", again).result())["content"]
+        server.mounts[0].unmounted()
         with pytest.raises(Refused, match="not open any more: make it anew"):
             await client.begin("tools/call", again).result()
 

@@ -12,8 +12,8 @@ import msgspec
 import pytest
 
 from mcp_gen import CacheHints, Client, Context, PeerLimits, Server, SessionLost
-from mcp_gen.server.mounting import remote_notifications
 from mcp_gen.server.mounting.kinds import TOOLS
+from mcp_gen.server.relaying import subscriptions
 from tests.server.mounting.gateway import at_two, gateway, until, weather
 from tests.support.frames import HANDSHAKE, PER_REQUEST, each_lifecycle, with_handshake
 from tests.support.peers.asked import WAIT_S
@@ -318,8 +318,8 @@ async def test_a_server_that_is_away_is_asked_less_and_less_often(
 
         with monkeypatch.context() as patch:
             patch.setattr(mount.relay, "ready", away)
-            patch.setattr(remote_notifications, "asyncio", SimpleNamespace(timeout=at_once))
-            group = remote_notifications._Group(["weather:///now"], asyncio.get_running_loop())
+            patch.setattr(subscriptions, "asyncio", SimpleNamespace(timeout=at_once))
+            group = subscriptions._Group(["weather:///now"], asyncio.get_running_loop())
             group.started.set_result(None)
             watching = asyncio.create_task(mount._notifications._run(group, ()))
             await until(lambda: len(waits) == 8)

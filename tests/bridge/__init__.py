@@ -1,0 +1,1 @@
+"""Tests of the bridge: every revision in front of a server of any revision."""
