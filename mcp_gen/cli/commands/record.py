@@ -78,7 +78,6 @@ def record(
 
     * `mcp-gen record -o talk.jsonl -- python server.py` is what the client starts
     * `mcp-gen record -o talk.jsonl --to http://127.0.0.1:8000/mcp` prints what it connects to
-    * `mcp-gen replay talk.jsonl --to "python server.py"` plays it again
     """
     words = command or []
     if bool(words) == (to is not None):

@@ -98,7 +98,6 @@ def test_a_mistake_is_said_in_one_line(talk: str, words: tuple[str, ...], said: 
         (("no-such-program",), "there is no program 'no-such-program'"),
         (("--to", "http://127.0.0.1:9", "cat"), "name a command"),
         (("--to", "nothing"), "expected a URL"),
-        (("no-such-program",), "cannot be started"),
         (("--redact", "body", "cat"), "expected a JSON pointer"),
         (("-o", "/no-such-folder/talk.jsonl", "cat"), "cannot be written"),
     ],
