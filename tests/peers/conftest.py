@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from tests.peers.command import Command
-from tests.peers.inspector import Ran, inspect
+from tests.peers.inspecting.inspector import Ran, inspect
 from tests.peers.ways import INSPECTED, Ask, Way, served
 from tests.peers.web import PATHS
 

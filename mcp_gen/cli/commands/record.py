@@ -77,6 +77,7 @@ def record(
     **Examples**
 
     * `mcp-gen record -o talk.jsonl -- python server.py` is what the client starts
+    * `mcp-gen record --redact /params/arguments/body -- python server.py` replaces one thing more
     * `mcp-gen record -o talk.jsonl --to http://127.0.0.1:8000/mcp` prints what it connects to
     """
     words = command or []

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from tests.peers.command import Command
-from tests.peers.inspector import inspect
+from tests.peers.inspecting.inspector import inspect
 from tests.peers.ways import (
     INSPECTED,
     REVISIONS,

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.peers.inspector import inspect
+from tests.peers.inspecting.inspector import inspect
 from tests.peers.ways import TOOLS, Ask, Way, arguments, each_handshake, each_way, each_web
 
 pytestmark = pytest.mark.timeout(120)
