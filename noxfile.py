@@ -241,6 +241,16 @@ def conformance(session: nox.Session) -> None:
 
 
 @nox.session
+def conformance_bridge(session: nox.Session) -> None:
+    """Run the suite's server leg through a bridge to servers of one revision each."""
+    install(session, "node", project=True)
+    folder = npm_install(session, "tests/conformance/suite")
+    module = ("python", "-m", "tests.conformance.run")
+    for revision in ("2025-11-25", "2026-07-28"):
+        session.run(*module, "--suite", str(folder), "--bridge", revision, *session.posargs)
+
+
+@nox.session
 def browser(session: nox.Session) -> None:
     """Test pages in Debian's Chromium, which is installed if it is missing (as root)."""
     install(session, "test", "browser", project=True)

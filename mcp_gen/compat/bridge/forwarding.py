@@ -20,7 +20,7 @@ from mcp_gen.session.kernel.results import EncodedResult
 from mcp_wire import encode, latest
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Coroutine
 
     from mcp_gen.compat.bridge.restating import LossLog
     from mcp_gen.core.relay import Relay
@@ -65,9 +65,8 @@ class BridgeForwarder(Forwarder):
         """Return the caller of a request, who answers the questions of the server."""
         return BridgeCaller(ctx, self._on_roots)
 
-    async def call(self, ctx: Context, what: MethodName, params: Any) -> Any:
-        """Forward a request and return its result."""
-        result = await super().call(ctx, what, params)
+    async def _forward_suspended(self, ctx: Context, what: MethodName, params: Any) -> Any:
+        result = await super()._forward_suspended(ctx, what, params)
         if type(result) is latest.InputRequiredResult:
             return self.with_identity(result, ctx.revision)
         return result
@@ -84,20 +83,25 @@ class BridgeForwarder(Forwarder):
         name: Any = method.name
         return EncodedResult(await self.send(self.caller(ctx), name, method, params))
 
-    async def _request(
+    def _request(
         self, caller: CallerRelay, what: MethodName, params: Any, **fields: Any
-    ) -> Raw:
+    ) -> Coroutine[Any, Any, Raw]:
         if what == "call_tool" and self._may_need_task(caller.ctx):
-            fact = await self.tools.of(params.name)
-            if fact.needs_task:
-                return await self._call_as_task(caller, params)
-        return await super()._request(caller, what, params, **fields)
+            return self._call_or_task(caller, params, **fields)
+        return super()._request(caller, what, params, **fields)
+
+    async def _call_or_task(self, caller: CallerRelay, params: Any, **fields: Any) -> Raw:
+        fact = await self.tools.of(params.name)
+        if fact.needs_task:
+            return await self._call_as_task(caller, params)
+        return await super()._request(caller, "call_tool", params, **fields)
 
     def _may_need_task(self, ctx: Context) -> bool:
         """Return True if a tool may have to be called as a task for a client without such tasks."""
-        theirs, ours = self.relay.profile, ctx.profile
-        has_tasks = theirs.tasks == "core" and theirs is not ours
-        return has_tasks and getattr(self.relay.capabilities, "tasks", None) is not None
+        theirs = self.relay.profile
+        if theirs is ctx.profile or theirs.tasks != "core":
+            return False
+        return getattr(self.relay.capabilities, "tasks", None) is not None
 
     async def _call_as_task(self, caller: CallerRelay, params: Any) -> Raw:
         """Call a tool as a task, and return the result of the task when it has ended."""

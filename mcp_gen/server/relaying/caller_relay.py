@@ -47,6 +47,8 @@ _log = logging.getLogger("mcp_gen.server")
 
 def accepts_input_requests(ctx: Context) -> bool:
     """Return True if the client of a request declared elicitation, roots or sampling."""
+    if not origin_of(ctx).capabilities:
+        return False
     return any(declared(ctx, name) for name in _INPUT_CAPABILITIES)
 
 

@@ -30,6 +30,8 @@ from mcp_gen.session.kernel.results import RelayedResult
 from mcp_wire import latest
 
 if TYPE_CHECKING:
+    from collections.abc import Awaitable, Coroutine
+
     from mcp_gen.core.relay import Relay
     from mcp_gen.server.context.context import Context
     from mcp_gen.server.relaying.methods import MethodName
@@ -66,14 +68,16 @@ class Forwarder:
         """Return the caller of a request, who answers the input requests of the remote server."""
         return CallerRelay(ctx)
 
-    async def call(self, ctx: Context, what: MethodName, params: Any) -> Any:
+    def call(self, ctx: Context, what: MethodName, params: Any) -> Awaitable[Any]:
         """Forward a request and return its result.
 
         Raises:
             McpError: The error of the remote server, or that it is unreachable.
             MethodNotFound: Its revision has no such request.
         """
-        return await self._forwarder(ctx, what)(ctx, what, params)
+        # Not async, as some methods below: each call saves a coroutine.
+        forwarded: Awaitable[Any] = self._forwarder(ctx, what)(ctx, what, params)
+        return forwarded
 
     def _forwarder(self, ctx: Context, what: MethodName) -> Any:
         """Return the method that forwards a request, by how both revisions send input requests."""
@@ -134,15 +138,15 @@ class Forwarder:
 
         return await run_with_rounds(ctx, params, run)
 
-    async def _request(
+    def _request(
         self, caller: CallerRelay, what: MethodName, params: Any, **fields: Any
-    ) -> Raw:
+    ) -> Coroutine[Any, Any, Raw]:
         """Send a request, with params of the caller's revision, and return the undecoded result."""
         method = row(what, self.relay.profile.revision)
         if method is None:
             revision = self.relay.profile.revision
             raise MethodNotFound(f"{self.title}: {revision} has no such request")
-        return await self.send(caller, what, method, params, **fields)
+        return self.send(caller, what, method, params, **fields)
 
     async def send(
         self,

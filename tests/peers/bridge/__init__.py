@@ -1,0 +1,1 @@
+"""A bridge in front of a server of others."""
