@@ -33,6 +33,7 @@ NIGHTLY = (
     "tests_newest",
     "tests_full",
     "peers_full",
+    "matrix",
     "soak",
     "attack",
     "fuzz",
@@ -195,7 +196,8 @@ def mutants(session: nox.Session) -> None:
 @nox.session
 def peers(session: nox.Session) -> None:
     """Test against the official SDKs, third-party servers and the MCP Inspector."""
-    install(session, "test", "peers", "node", project=True)
+    # Type checkers and ruff judge the stubs of servers of others.
+    install(session, "test", "peers", "node", "types", "codegen", project=True)
     environment = {
         "PEERS_TYPESCRIPT": str(npm_install(session, "tests/peers/typescript")),
         "PEERS_SERVERS": str(npm_install(session, "tests/peers/servers")),
@@ -203,6 +205,8 @@ def peers(session: nox.Session) -> None:
         # Its command line needs none of what only its pages are built with.
         "PEERS_INSPECTOR": str(npm_install(session, "tests/peers/inspector", "--omit=optional")),
     }
+    if "--full" in session.posargs:
+        environment["PEERS_SUITE"] = str(npm_install(session, "tests/conformance/suite"))
     # What a client saw in its one run, many tests look at: they stay in one process.
     groups = () if session.posargs else ("--dist", "loadgroup")
     folders = ("tests/peers", "tests/everyday/migration")
@@ -212,8 +216,19 @@ def peers(session: nox.Session) -> None:
 
 @nox.session(python=False)
 def peers_full(session: nox.Session) -> None:
-    """Run `peers`, and examine all servers of others with the doctor."""
+    """Run `peers`; examine all servers of others with the doctor, and compare with the suite."""
     session.notify("peers", posargs=("--full", "-n", "auto", "--dist", "loadgroup"))
+
+
+@nox.session
+def matrix(session: nox.Session) -> None:
+    """Run four servers against four clients, and write docs/matrix.html; arguments narrow it."""
+    install(session, "node", project=True)
+    page = () if session.posargs else ("--html", "docs/matrix.html", "--fail-on", "never")
+    folder = ("--folder", session.create_tmp())
+    session.run(
+        "mcp-gen", "matrix", "examples/matrix/matrix.toml", *folder, *page, *session.posargs
+    )
 
 
 @nox.session

@@ -7,27 +7,39 @@ from __future__ import annotations
 
 import re
 import sys
-from collections.abc import AsyncIterator, Generator
+from collections.abc import AsyncIterator, Callable, Generator, Iterator, Sequence
+from contextlib import AbstractAsyncContextManager
 from pathlib import Path
 from types import ModuleType
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
 
 import pytest
 
 if TYPE_CHECKING:
     from mcp_gen import Client, ClientSession
+    from mcp_gen.compat.plugin.connecting import Refused
     from mcp_gen.compat.plugin.judged_test import JudgedTest
+    from mcp_gen.compat.plugin.sync_session import SyncSession
     from mcp_gen.compat.plugin.zoo import McpZoo
+    from mcp_gen.compat.recordings.replaying.replay import ReplayReport
+
+F = TypeVar("F", bound=Callable[..., Any])
 
 MARKER = (
     'mcp_revisions("all") or mcp_revisions("2025-06-18", ...): run the test once per revision of '
     "MCP: all that the server speaks, or those that are named"
+)
+RECORDING = (
+    "mcp_recording(file, revision=None, ignore=()): play a recording against the server under "
+    "test; use the decorator `mcp_recording` of this module"
 )
 LOOP_SCOPES = ("function", "class", "module", "package", "session")
 ROW = "mcp_gen"
 """Name of the attribute of a report that carries the row of the summary from xdist's workers."""
 
 _test: pytest.StashKey[JudgedTest] = pytest.StashKey()
+_differs: pytest.StashKey[str] = pytest.StashKey()
+"""Report of a replay with differences that the test itself does not look at."""
 
 
 # --- options ---
@@ -54,6 +66,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 def pytest_configure(config: pytest.Config) -> None:
     """Add the marker, and the fixtures that pytest-asyncio runs if it is there."""
     config.addinivalue_line("markers", MARKER)
+    config.addinivalue_line("markers", RECORDING)
     if not hasattr(config, "workerinput"):
         config.pluginmanager.register(_Summary(config), "mcp_gen_summary")
     if _has_asyncio(config):
@@ -117,10 +130,34 @@ def mcp_session(
 ) -> ClientSession:
     """Session with the server under test at the revision of this run; each frame is judged."""
     _judged(request, mcp_revision)
+    return _agreed(request, request.getfixturevalue(_fixture_of_loop(request)))
+
+
+@pytest.fixture
+def mcp_sync_session(
+    request: pytest.FixtureRequest,
+    mcp_server: Any,
+    mcp_client: Client,
+    mcp_revision: str | None,
+) -> Iterator[SyncSession]:
+    """`mcp_session` for plain `def` tests: its event loop runs in a thread of its own."""
+    _judged(request, mcp_revision)
+    # Loaded by tests that use it.
+    from mcp_gen.compat.plugin.sync_session import LoopThread, SyncSession
+
+    thread = LoopThread()
+    try:
+        connected = thread.enter(_connection(request, mcp_server, mcp_client))
+        yield SyncSession(_agreed(request, connected), thread)
+    finally:
+        thread.close()
+
+
+def _agreed(request: pytest.FixtureRequest, session: ClientSession | Refused) -> ClientSession:
+    """Return a session; skip or fail the test if the server has refused the revision."""
     # Loaded by tests that use it.
     from mcp_gen.compat.plugin.connecting import Refused
 
-    session: ClientSession | Refused = request.getfixturevalue(_fixture_of_loop(request))
     if isinstance(session, Refused):
         marker = request.node.get_closest_marker("mcp_revisions")
         if marker is not None and marker.args == ("all",):
@@ -134,7 +171,7 @@ def mcp_zoo(
     request: pytest.FixtureRequest,
     mcp_revision: str | None,
     tmp_path_factory: pytest.TempPathFactory,
-) -> McpZoo:
+) -> Iterator[McpZoo]:
     """Servers for a test of a client: a strict one, and those that break one rule each."""
     # Loaded by tests that use it.
     from mcp_gen.compat.plugin.zoo import McpZoo
@@ -150,7 +187,9 @@ def mcp_zoo(
     def skip(why: str) -> NoReturn:
         pytest.skip(why)
 
-    return McpZoo(_judged(request, mcp_revision or LATEST), folder, skip)
+    zoo = McpZoo(_judged(request, mcp_revision or LATEST), folder, skip)
+    yield zoo
+    zoo.close()
 
 
 @pytest.fixture
@@ -183,15 +222,20 @@ def _asyncio_fixtures() -> ModuleType:
 async def _connected(
     request: pytest.FixtureRequest, mcp_server: Any, mcp_client: Client
 ) -> AsyncIterator[Any]:
+    async with _connection(request, mcp_server, mcp_client) as session:
+        yield session
+
+
+def _connection(
+    request: pytest.FixtureRequest, mcp_server: Any, mcp_client: Client
+) -> AbstractAsyncContextManager[ClientSession | Refused]:
     # Loaded by tests that use it.
     from mcp_gen.compat.plugin.connecting import connected
 
     config = request.config
     over = config.getoption("--mcp-over") or config.getini("mcp_over")
     root = config.inipath.parent if config.inipath else config.rootpath
-    test = request.node.stash[_test]
-    async with connected(test, mcp_client, mcp_server, over, root) as session:
-        yield session
+    return connected(request.node.stash[_test], mcp_client, mcp_server, over, root)
 
 
 def _fixture_of_loop(request: pytest.FixtureRequest) -> str:
@@ -217,7 +261,10 @@ def _missing_runner(node: Any, config: pytest.Config) -> str:
     from inspect import iscoroutinefunction
 
     if not iscoroutinefunction(node.obj):
-        return "mcp_session is for `async def` tests: write `async def` and `await`"
+        return (
+            "mcp_session is for `async def` tests: write `async def` and `await`, or take "
+            "`mcp_sync_session`"
+        )
     if _has_asyncio(config) or config.pluginmanager.has_plugin("anyio"):
         mark = "asyncio" if _has_asyncio(config) else "anyio"
         return f"nothing runs this `async def` test: mark it with `@pytest.mark.{mark}`"
@@ -251,12 +298,73 @@ def _id_of(item: Any, revision: str | None) -> str:
     return f"{name}[{rest}]" if rest else name
 
 
+# --- recordings ---
+
+
+def mcp_recording(
+    file: str | Path, *, revision: str | None = None, ignore: Sequence[str] = ()
+) -> Callable[[F], F]:
+    """Make a test of a recording: it fails if the server under test does anything otherwise.
+
+    A test that takes the fixture `mcp_replay` gets the report, and judges it itself.
+
+        @mcp_recording("checkout.jsonl")
+        def test_checkout_is_as_it_was() -> None: ...
+
+    Args:
+        file: A recording of `mcp-gen record`, by its path from the folder of the test.
+        revision: The revision at which the conversation is restated; None: as it was recorded.
+        ignore: JSON pointers to what may differ in messages of the server, such as
+            `/result/structuredContent/elapsed`.
+
+    Returns:
+        The decorator.
+    """
+
+    def decorate(test: F) -> F:
+        marked = pytest.mark.mcp_recording(str(file), revision=revision, ignore=tuple(ignore))
+        decorated: F = pytest.mark.usefixtures("mcp_replay")(marked(test))
+        return decorated
+
+    return decorate
+
+
+@pytest.fixture
+def mcp_replay(request: pytest.FixtureRequest, mcp_server: Any) -> ReplayReport:
+    """Report of the replay of the recording that the decorator `mcp_recording` names."""
+    marker = request.node.get_closest_marker("mcp_recording")
+    if marker is None:
+        pytest.fail(
+            'mcp_replay: name a recording, as in `@mcp_recording("talk.jsonl")`', pytrace=False
+        )
+    # Loaded by tests that use it.
+    from inspect import signature
+
+    # Loaded by tests that use it.
+    from mcp_gen.compat.plugin.replaying import replay_in_test
+    from mcp_gen.core.errors import McpGenError
+
+    config = request.config
+    over = config.getoption("--mcp-over") or config.getini("mcp_over")
+    root = config.inipath.parent if config.inipath else config.rootpath
+    path = request.path.parent / marker.args[0]
+    try:
+        report = replay_in_test(path, mcp_server, over, root, **marker.kwargs)
+    except McpGenError as error:
+        pytest.fail(f"mcp_recording: {error}", pytrace=False)
+    if not report.is_equal and "mcp_replay" not in signature(request.function).parameters:
+        request.node.stash[_differs] = str(report)
+    return report
+
+
 # --- judging ---
 
 
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_call(item: pytest.Item) -> Generator[None, object, object]:
-    """Fail a test after findings in what was said so far."""
+    """Fail a test whose recording differs, and after findings in what was said so far."""
+    if _differs in item.stash:
+        pytest.fail(item.stash[_differs], pytrace=False)
     return (yield from _judging(item, "call"))
 
 

@@ -9,7 +9,7 @@ from difflib import get_close_matches
 from pathlib import Path
 from typing import TextIO
 
-from codegen.bump import fitting_rows, report, unfilled
+from codegen.bump import fitting_rows, left_out, report, unfilled
 from codegen.draft import Draft, make
 from codegen.emit import tree
 from codegen.emit.changelog import changelog
@@ -251,15 +251,16 @@ def _generated(root: Path, inputs: "Inputs") -> Generated:
     made = Generated(emit(revisions, overlay, docs, extensions), pages, schemas)
     dated = changelog(made.package, [revision.name for revision in revisions])
     pages |= {Path("changes", path): text for path, text in dated.items()}
-    overlay.check_used()
-    docs.check_used()
+    inputs.stops.add(overlay.unused())
+    for each in (docs, *(one.docs for one in extensions if one.docs is not None)):
+        inputs.stops.add(each.unused())
+    inputs.stops.check()
     missing = docs.undocumented(revisions) if docs else []
     if docs.profile:
         facts, errors = fact_types(revisions, overlay), error_types(revisions)
         missing += docs.profile.undocumented(facts, errors)
     for one in extensions:
         if one.docs is not None:
-            one.docs.check_used()
             missing += one.docs.undocumented([one.own])
     for name in missing:
         print(f"undocumented: {name}", file=sys.stderr)
@@ -296,6 +297,7 @@ def read_revisions(root: Path) -> Inputs:
         if before:
             stops.add(unfilled(before, made, overlay, root))
         revisions.append(made)
+    stops.add(left_out([folder.name for folder in folders], root))
     stops.add(unlike(revisions))
     return Inputs(overlay, revisions, stops)
 
@@ -309,7 +311,7 @@ def _read(folder: Path, overlay: Overlay, stops: Stops, before: Revision | None)
         stops.add(unfit_head(source.facts, folder.name))
     else:
         stops.add([missing_facts(folder.name, given.parent.name)])
-    check_facts(source)
+    source = check_facts(source)
     made = build(source, normalize(source, overlay), overlay)
     stops.add(source.stops)
     stops.add(unfit_name_params(made))

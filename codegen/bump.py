@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -9,12 +10,15 @@ from codegen.decisions import Told, decisions
 from codegen.emit.changelog import change_pages, change_table
 from codegen.emit.members import members, required
 from codegen.emit.package import change_modules
-from codegen.emit.python_text import annotation
+from codegen.emit.python_source import annotation
 from codegen.emit.senders import results
 from codegen.errors import Stop
+from codegen.extensions.facts import ExtensionFacts
+from codegen.extensions.read import extension_folders
 from codegen.model import ir
 from codegen.model.overlay import Overlay, Row
-from codegen.model.rows import row
+from codegen.model.rows import row, toml
+from codegen.schema.load import read_toml
 
 _ALIKE = 0.6
 """Share of fields that two types have in common, from which on one may be the other renamed."""
@@ -40,6 +44,23 @@ def fitting_rows(revision: str, rows: Iterable[Row]) -> Iterator[Stop]:
             f"add {revision} to its `revisions`, write `since`, or add it to `refused`",
             row(one.kind, values | fits, revision, str(one["reason"])),
         )
+
+
+def left_out(revisions: Iterable[str], root: Path) -> Iterator[Stop]:
+    """Yield a stop for each extension of one revision that the next one has no word about."""
+    for folder in extension_folders(root):
+        place = folder / "facts.toml"
+        facts = ExtensionFacts(folder.name, read_toml(place))
+        for before, after in pairwise(revisions):
+            if before in facts.revisions and after not in facts.refused.union(facts.revisions):
+                listed = {"revisions": [*facts.revisions, after], "base": facts.base}
+                yield Stop(
+                    after,
+                    f"{place.relative_to(root).as_posix()} revisions",
+                    f"the extension {facts.identifier} exists at {before}, and not here",
+                    f"write that it does, or add {after} to a list `refused` there",
+                    "".join(f"{key} = {toml(value)}\n" for key, value in listed.items()),
+                )
 
 
 def unfilled(
@@ -80,12 +101,23 @@ def unfilled(
                 "makes that result",
                 "say with a [[lenient]] row what to send if nothing else is known, or with a "
                 "[[filled]] row which file fills it",
-                row("lenient", {"path": path, "value": _example(field.type, after)}, after.name),
+                _filling(path, field, after),
             )
 
 
+def _filling(path: str, field: ir.Field, revision: ir.Revision) -> str:
+    """Return a row that says what stands in a field: no row can write an object."""
+    example = _example(field.type, revision)
+    if example is None:
+        return row("filled", {"path": path, "by": "say which file"}, revision.name)
+    return row("lenient", {"path": path, "value": example}, revision.name)
+
+
 def _example(type_: ir.Type, revision: ir.Revision) -> Any:
-    """Return the smallest value of a type, for a row that somebody has to look at."""
+    """Return the smallest value of a type, for a row that somebody has to look at.
+
+    None for an object of a struct.
+    """
     match type_:
         case ir.Choice(values):
             return values[0]
@@ -99,10 +131,11 @@ def _example(type_: ir.Type, revision: ir.Revision) -> Any:
             return {}
         case ir.Ref(name) if name in revision.aliases:
             return _example(revision.aliases[name].type, revision)
-        case ir.Ref():
-            return {}
-        case ir.OneOf((first, *_)):
-            return _example(first, revision)
+        case ir.Ref() | ir.Scalar("null"):
+            return None
+        case ir.OneOf(arms):
+            found = (_example(arm, revision) for arm in arms)
+            return next((one for one in found if one is not None), None)
         case _:
             return ""
 

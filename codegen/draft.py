@@ -89,7 +89,7 @@ _NOT_OFFERED = " (not in REVISIONS: no method of it has a [[role]] that opens a 
 def _read(draft: Draft, facts: Path, overlay: Overlay) -> ir.Revision:
     source = load(draft.schema, draft.facts, draft.name, draft.schema.name)
     if draft.facts:
-        check_facts(source)
+        source = check_facts(source)
     else:
         source = replace(source, facts=inherited(read_toml(facts)))
     made = build(source, normalize(source, overlay), overlay)

@@ -3,6 +3,8 @@
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
+from codegen.printable import printable
+
 
 class CodegenError(Exception):
     """The generator cannot continue; the message names the place and the remedy."""
@@ -74,10 +76,3 @@ class _Collecting:
             return False
         self._stops.add(raised.stops)
         return True
-
-
-def printable(text: str) -> str:
-    """Return the text in one line: what is not printable is escaped."""
-    return "".join(
-        character if character.isprintable() else ascii(character)[1:-1] for character in text
-    )

@@ -6,7 +6,7 @@ from itertools import pairwise
 from typing import Literal, TypeAlias, TypeVar
 
 from codegen.emit.members import members, required
-from codegen.emit.python_text import annotation
+from codegen.emit.python_source import annotation
 from codegen.emit.senders import implied, senders
 from codegen.model import ir
 from codegen.model.overlay import Overlay

@@ -7,6 +7,7 @@ names, except in maps that stay open and in types that keep extra keys.
 import copy
 import json
 from collections.abc import Iterable, Iterator
+from urllib.parse import quote
 
 from codegen.emit.members import members, required
 from codegen.model import ir
@@ -104,7 +105,7 @@ def _type(type_: ir.Type) -> Object:
             inner = _type(value)
             return {"type": "object", **({"additionalProperties": inner} if inner else {})}
         case ir.Ref(name):
-            return {"$ref": _REF + name}
+            return {"$ref": _REF + quote(name)}
         case ir.OneOf():
             return _union([_type(arm) for arm in _flat(type_)])
 
@@ -119,7 +120,8 @@ def _flat(union: ir.OneOf) -> Iterator[ir.Type]:
 
 def _union(arms: list[Object]) -> Object:
     """Return the union of schemas; plain types are listed in one of them."""
-    plain = [arm["type"] for arm in arms if arm.keys() == {"type"}]
+    # Each once: a list of types may not repeat one.
+    plain = [*dict.fromkeys(arm["type"] for arm in arms if arm.keys() == {"type"})]
     others = [arm for arm in arms if arm.keys() != {"type"}]
     if not all(others):
         return {}

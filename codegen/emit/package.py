@@ -9,17 +9,19 @@ from typing import Any
 from codegen.emit.bounds import field_bounds, reaching_fields
 from codegen.emit.changes import table
 from codegen.emit.extension import emit_extension, header, renderer
+from codegen.emit.machinery import machinery
 from codegen.emit.package_docs import package_doc
 from codegen.emit.profile import error_types, fact_types, role_names
 from codegen.emit.pydantic_models import extension_models, models
-from codegen.emit.python_text import annotation, picked, sections
+from codegen.emit.python_source import annotation, sections
+from codegen.emit.python_text import picked
 from codegen.emit.renderer import COMMAND, Renderer, names, split
-from codegen.errors import printable
 from codegen.extensions.read import Extension
 from codegen.model import ir
 from codegen.model.docs import NO_DOCS, Docs
 from codegen.model.names import IRREGULAR, constant
 from codegen.model.overlay import Overlay
+from codegen.printable import printable
 
 _SHARED = (
     "aliases",
@@ -130,6 +132,7 @@ class _Emitter:
         files = {Path(f"{name}.py"): self._render(name, shared) for name in _SHARED}
         files[Path("__init__.py")] = self._render("package", shared)
         files[Path("py.typed")] = ""
+        files |= machinery(shared["header"])
         for revision in self._revisions:
             folder, dated = Path(revision.module), self._dated(revision)
             files |= {folder / f"{name}.py": self._render(name, dated) for name in _DATED}

@@ -3,32 +3,34 @@
 from collections.abc import Sequence
 from typing import Any
 
-from codegen.emit.python_text import literal
+from codegen.emit.python_source import literal
+from codegen.errors import CodegenError
 from codegen.model import ir
 from codegen.model.names import snake
 from codegen.model.overlay import Overlay
-
-_OWN = {
-    "revision": "str",
-    "spec": "str",
-    "module": "str",
-    "methods": "Mapping[str, Method[Any, Any]]",
-    "errors": "ErrorCodes",
-    "http_status": "Mapping[int, int]",
-}
-"""Facts that every revision has, whatever `facts.toml` states."""
+from codegen.model.profile import OWN_FACTS
 
 
 def fact_types(revisions: Sequence[ir.Revision], overlay: Overlay) -> dict[str, str]:
-    """Return the annotation of every fact: those of each revision, roles, and stated facts."""
+    """Return the annotation of every fact: those of each revision, roles, and stated facts.
+
+    Raises:
+        CodegenError: a role has the name of another fact.
+    """
     names = list(dict.fromkeys(fact.name for r in revisions for fact in r.facts))
     values = {
         name: [fact.value for r in revisions for fact in r.facts if fact.name == name]
         for name in names
     }
+    roles = role_names(revisions, overlay)
+    for name in roles:
+        if name in names or name in OWN_FACTS:
+            raise CodegenError(
+                f"overlay.toml: the [[role]] `{name}` has the name of another fact; rename it"
+            )
     return {
-        **_OWN,
-        **dict.fromkeys(role_names(revisions, overlay), "Method[Any, Any] | None"),
+        **OWN_FACTS,
+        **dict.fromkeys(roles, "Method[Any, Any] | None"),
         **{name: _fact_type(found) for name, found in values.items()},
     }
 

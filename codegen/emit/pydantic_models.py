@@ -23,7 +23,7 @@ from codegen.emit.pydantic_unions import (
     qualify_annotated,
     tag_of,
 )
-from codegen.emit.python_text import literal
+from codegen.emit.python_source import literal
 from codegen.emit.renderer import Renderer
 from codegen.errors import CodegenError
 from codegen.extensions.read import Extension
@@ -167,7 +167,7 @@ class _Models:
                 struct = self._own.structs[name]
                 line = f"class {name}({'OpenModel' if struct.open else 'WireModel'}):"
                 texts = [self._render.struct_doc(struct, self._own)]
-                docs = [""] if struct.tag else []
+                docs = [self._render.tag_doc(struct.tag)] if struct.tag else []
                 docs += [self._render.field_doc(field, struct) for field in struct.fields]
                 fields = [one for one in node.body if isinstance(one, ast.AnnAssign)]
                 for field, doc in zip(fields, docs, strict=True):

@@ -3,7 +3,7 @@
 import ast
 from collections.abc import Iterator, Sequence
 
-from codegen.emit.python_text import annotation, literal
+from codegen.emit.python_source import annotation, literal
 from codegen.model import ir
 
 EXACTLY = """
@@ -11,13 +11,15 @@ from pydantic import PlainValidator
 
 def _exactly(*values: object) -> PlainValidator:
     def checked(value: object) -> object:
-        if any(isinstance(value, bool) == isinstance(one, bool) and value == one for one in values):
+        if not isinstance(value, float) and any(
+            isinstance(value, bool) == isinstance(one, bool) and value == one for one in values
+        ):
             return value
         raise ValueError(f"Input should be {' or '.join(map(repr, values))}")
 
     return PlainValidator(checked, json_schema_input_type=typing.Literal[values])
 """
-"""Validator of listed values where one is equal to a boolean in Python, and not in JSON."""
+"""Validator of listed values that are equal to others in Python: 1 to True, and to 1.0."""
 
 BY_TAG = """
 import pydantic
@@ -51,7 +53,7 @@ JSON text has the tag under its wire name alone; other values may have it as an 
 
 
 class Exact(ast.NodeTransformer):
-    """Makes literals of which pydantic takes a boolean for a number, or the other way, exact."""
+    """Makes literals exact of which pydantic takes a boolean or a fraction for an integer."""
 
     def __init__(self) -> None:
         self.used = False
@@ -61,7 +63,7 @@ class Exact(ast.NodeTransformer):
             return self.generic_visit(node)
         values = node.slice.elts if isinstance(node.slice, ast.Tuple) else [node.slice]
         found = [ast.literal_eval(value) for value in values]
-        if not any(isinstance(value, bool) or value in (0, 1) for value in found):
+        if not any(isinstance(value, int) for value in found):  # a boolean is an int, too
             return node
         self.used = True
         listed = ", ".join(map(literal, found))

@@ -1,57 +1,21 @@
 """Template filters that turn the model into Python text: annotations, fields, signatures."""
 
 import textwrap
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
-from codegen.errors import printable
+from codegen.emit.python_source import WIDTH, annotation, doc, literal
 from codegen.model import ir
 from codegen.model.message_docs import whole_messages
 from codegen.model.names import constant, snake, wire_name
 
-_SCALARS = {
-    "str": "str",
-    "int": "int",
-    "number": "int | float",
-    "bool": "bool",
-    "null": "None",
-    "any": "Any",
-}
-
-_WIDTH = 100
-
-
-def annotation(type_: ir.Type, prefix: str = "") -> str:
-    """Return the type as an annotation, with `prefix` before every definition name."""
-    match type_:
-        case ir.Scalar(name):
-            return _SCALARS[name]
-        case ir.Choice(values):
-            return f"Literal[{', '.join(literal(value) for value in values)}]"
-        case ir.ListOf(item):
-            return f"list[{annotation(item, prefix)}]"
-        case ir.MapOf(value):
-            return f"dict[str, {annotation(value, prefix)}]"
-        case ir.Ref(name):
-            return prefix + name
-        case ir.OneOf(arms):
-            return " | ".join(annotation(arm, prefix) for arm in arms)
-
-
-def literal(value: Any) -> str:
-    """Return a value as a Python literal, in one line and in printable characters."""
-    if isinstance(value, str):
-        quoted = value.replace("\\", "\\\\").replace('"', '\\"')
-        return f'"{printable(quoted)}"'
-    return repr(value)
-
 
 def wrapped(text: str) -> str:
     """Return a string literal; long unions are split over several lines."""
-    if len(text) < _WIDTH - 40:
+    if len(text) < WIDTH - 40:
         return literal(text)
-    lines = textwrap.wrap(text, _WIDTH - 30, drop_whitespace=False, break_on_hyphens=False)
+    lines = textwrap.wrap(text, WIDTH - 30, drop_whitespace=False, break_on_hyphens=False)
     return "(" + "\n".join(map(literal, lines)) + ")"
 
 
@@ -94,69 +58,6 @@ def field_line(field: ir.Field, raw: tuple[str, ...] = ()) -> str:
             return f"{field.name}: {type_} = field({made}, name={named})"
         case "const" | "always":
             return f"{field.name}: {type_} = {field.absent}({literal(field.default)})"
-
-
-def doc(text: str, indent: int = 4) -> str:
-    """Return a docstring, in one line if it fits into 100 columns.
-
-    Otherwise the first sentence is the first paragraph, and the rest the second.
-    """
-    one = f'"""{text}"""'
-    if indent + len(one) <= _WIDTH:
-        return one
-    first, stop, rest = text.partition(". ")
-    if stop:
-        return docstring([f"{first}.", rest], indent)
-    space = " " * indent
-    lines = textwrap.wrap(text, _WIDTH - indent - 6)
-    return '"""' + f"\n{space}".join(lines) + f'\n{space}"""'
-
-
-def docstring(paragraphs: Iterable[str], indent: int) -> str:
-    """Return paragraphs as a docstring; empty if all of them are."""
-    said = [paragraph for paragraph in paragraphs if paragraph]
-    if len(said) < 2:
-        return doc(said[0], indent) if said else ""
-    space = " " * indent
-    width = _WIDTH - indent - 3
-    lines = [
-        # An address stays in one piece.
-        textwrap.wrap(one, width, break_long_words=False, break_on_hyphens="://" not in one)
-        for one in said
-    ]
-    texts = [f"\n{space}".join(wrapped) for wrapped in lines]
-    return '"""' + f"\n\n{space}".join(texts) + f'\n{space}"""'
-
-
-def sections(
-    summary: str, parts: Sequence[tuple[str, Sequence[tuple[str, str]]]], source: str, indent: int
-) -> str:
-    """Return a docstring with a summary, sections such as `Args:`, and the source.
-
-    Args:
-        summary: The first line.
-        parts: The title and the entries of each section: a name and its meaning, or only a meaning.
-            A section without entries is left out.
-        source: Address of the page of the specification; none if empty.
-        indent: Column of the docstring.
-    """
-    space = " " * indent
-    lines = [summary]
-    for title, entries in parts:
-        if entries:
-            lines += ["", f"{title}:"]
-        for name, meaning in entries:
-            text = f"{name}: {meaning}" if name else meaning
-            width = _WIDTH - indent - 4
-            lines += [
-                f"    {line}" for line in textwrap.wrap(text, width, subsequent_indent="    ")
-            ]
-    if source:
-        # An address stays in one piece.
-        fits = indent + len(f"Source: {source}") <= _WIDTH
-        lines += ["", *([f"Source: {source}"] if fits else ["Source:", source])]
-    body = "\n".join(f"{space}{line}" if line else "" for line in lines[1:])
-    return f'"""{lines[0]}\n{body}\n{space}"""' if body else f'"""{lines[0]}"""'
 
 
 def condition(arm: ir.PickArm) -> str:

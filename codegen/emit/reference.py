@@ -8,7 +8,7 @@ from typing import Any, TypeAlias
 
 import jinja2
 
-from codegen.emit.python_text import annotation, literal
+from codegen.emit.python_source import annotation, literal
 from codegen.emit.renderer import COMPILED
 from codegen.model import ir
 from codegen.model.docs import Docs, documented_types

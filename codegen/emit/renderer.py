@@ -6,10 +6,11 @@ from typing import Any
 import jinja2
 from jinja2.bccache import Bucket
 
-from codegen.emit.python_text import FILTERS, docstring
+from codegen.emit.python_source import docstring
+from codegen.emit.python_text import FILTERS
 from codegen.model import ir
 from codegen.model.docs import Docs
-from codegen.model.message_docs import frame_line, message_line
+from codegen.model.message_docs import frame_line, message_line, tag_line
 
 COMMAND = "python -m codegen"
 
@@ -53,6 +54,7 @@ class Renderer:
             "alias_doc": self.alias_doc,
             "field_doc": self.field_doc,
             "struct_doc": self.struct_doc,
+            "tag_doc": self.tag_doc,
             **filters,
         }
         self._templates.filters.update(known)
@@ -76,6 +78,10 @@ class Renderer:
         """Return the docstring of a field: its meaning and deprecation."""
         meaning = self._docs.field(struct.name, field.wire) or frame_line(struct, field.wire)
         return docstring(_described(meaning, field.deprecated), 4)
+
+    def tag_doc(self, tag: ir.Tag) -> str:
+        """Return the docstring of a tag; empty where no row wants one."""
+        return docstring([tag_line(tag)], 4)
 
 
 def names(revision: ir.Revision) -> list[str]:

@@ -11,6 +11,7 @@ _KNOWN = frozenset(
     {
         "identifier",
         "revisions",
+        "refused",
         "base",
         "spec",
         "source",
@@ -54,6 +55,7 @@ class ExtensionFacts:
         if not is_array(revisions):
             raise self.stop("facts.toml: `revisions` is a list of dates, oldest first")
         self.revisions = tuple(map(str, revisions))
+        self.refused = frozenset[str](map(str, table.get("refused", ())))
         self.base = str(table.get("base") or self.revisions[-1])
         self.directions: dict[str, ir.Direction] = {
             wire: self._direction(wire, row) for wire, row in self.rows("methods")

@@ -12,11 +12,15 @@ from codegen.extensions.facts import ExtensionFacts
 from codegen.model import ir
 from codegen.model.build import build
 from codegen.model.docs import Docs
+from codegen.model.facts import well_formed
 from codegen.model.names import module, snake
 from codegen.model.normalize import normalize
 from codegen.model.overlay import Overlay
 from codegen.schema.json_values import Object, is_array, is_object
 from codegen.schema.load import Source, load
+
+_OF_TYPES = ("deprecated", "enums", "fields", "section", "spec")
+"""Tables of an extension's facts that the facts of a revision have, too."""
 
 
 @dataclass(frozen=True)
@@ -150,7 +154,11 @@ class _Reader:
 
     def _merged_facts(self) -> Object:
         """Return the extension's facts merged with the revision's facts about types."""
-        given = self._facts.table
+        given = well_formed(
+            {name: one for name, one in self._facts.table.items() if name in _OF_TYPES},
+            self._name,
+            self._source.stops,
+        )
         merged: Object = {key: given[key] for key in ("spec", "section") if key in given}
         for table in ("fields", "enums", "deprecated"):
             merged[table] = {**self._revision.facts.get(table, {}), **given.get(table, {})}

@@ -13,7 +13,7 @@ from codegen.model.normal.vocabulary import REF, rebased
 from codegen.model.normalize import Normalized
 from codegen.model.order import in_turn
 from codegen.model.overlay import Overlay
-from codegen.model.rows import row
+from codegen.model.rows import row, toml
 from codegen.model.unions import Unions, is_struct
 from codegen.schema.json_values import Object, is_array, is_object
 from codegen.schema.keywords import escape
@@ -177,13 +177,17 @@ class _Builder:
         return ir.Struct(
             name,
             tuple(fields),
-            replace(tag, name=names[tag.wire]) if tag else None,
+            self._tag(tag, names[tag.wire]) if tag else None,
             self._unions.markers.get(name, ""),
             self._deprecated(name),
             raw,
             is_open,
             closed,
         )
+
+    def _tag(self, tag: ir.Tag, name: str) -> ir.Tag:
+        documented = self._overlay.names("documented", self._revision, "tags")
+        return replace(tag, name=name, documented=documented)
 
     def _constant_tag(self, schema: Object) -> ir.Tag | None:
         """Return the constant tag of a message (`method`) or of a result (`resultType`)."""
@@ -199,10 +203,10 @@ class _Builder:
             pointer = f"{self._pointers[owner]}/properties/{escape(wire)}"
             self._unions.check_decodable(type_, owner, pointer)
         absent: ir.Absent = "refused"
-        if type_ == _SCALARS["integer"]:
+        if ir.holds_integers(type_):
             self._reads("integer")
         default: Any = None
-        lenient = self._lenient(owner, wire) if required else None
+        lenient = self._lenient(owner, wire, type_) if required else None
         if required and "const" in schema:
             absent, default = "const", schema["const"]
             self._reads("constant")
@@ -230,6 +234,8 @@ class _Builder:
     def _alias(self, name: str) -> ir.Alias:
         schema = self._defs[name]
         made = self._unions.alias(name, self._deprecated(name), tuple(bounds(schema)))
+        if ir.holds_integers(made.type):
+            self._reads("integer")
         if made.strategy not in ("typing", "pick"):
             self._unions.check_decodable(made.type, name, self._pointers[name])
         return made
@@ -238,9 +244,15 @@ class _Builder:
         """Mark a decoding rule as used by this revision."""
         self._overlay.one("reads", self._revision, "rule", rule)
 
-    def _lenient(self, owner: str, wire: str) -> Any:
+    def _lenient(self, owner: str, wire: str, type_: ir.Type) -> Any:
         for path in (f"{owner}/{wire}", f"*/{wire}"):
             found = self._overlay.one("lenient", self._revision, "path", path)
+            if found and not ir.holds(type_, found["value"], self._types):
+                what = (
+                    f"{found} gives `{owner}/{wire}` {toml(found['value'])}, which it cannot hold"
+                )
+                advice = "correct it; an object takes a [[filled]] row instead"
+                self._stops.add([Stop(self._revision, found.where, what, advice)])
             if found:
                 return found
         return None

@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
-from codegen.errors import CodegenError
+from codegen.errors import CodegenError, Stop
 from codegen.model import ir
 from codegen.model.message_docs import is_envelope, is_envelope_name, is_framed
 from codegen.model.profile import NO_PROFILE_DOCS, ProfileDocs
@@ -70,15 +70,11 @@ class Docs:
         """Return the documentation of a field by its own row or `*`, or an empty text."""
         return self._use("fields", f"{type_}.{wire}") or self._use("fields", f"{_ANY_TYPE}.{wire}")
 
-    def check_used(self) -> None:
-        """Check that every row was used; call after all revisions are built.
-
-        Raises:
-            CodegenError: a row about something that no revision has.
-        """
+    def unused(self) -> Iterator[Stop]:
+        """Yield a stop for each row that was not used; call after all revisions are built."""
         for table, name in sorted(self._unused):
-            raise CodegenError(
-                f"{self._label}: [{table}] {name} matched nothing in any revision; remove it"
+            yield Stop(
+                self._label, f"[{table}] {name}", "it matched nothing in any revision", "remove it"
             )
 
     def undocumented(self, revisions: Iterable[ir.Revision]) -> list[str]:

@@ -1,22 +1,113 @@
 """Checks that `facts.toml` fits the schema, and that all revisions state the same facts."""
 
-from collections.abc import Iterable, Iterator
+import keyword
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import replace
 from typing import Any
+
+import msgspec
 
 from codegen.errors import Stop, Stops
 from codegen.model import ir
+from codegen.model.profile import OWN_FACTS
 from codegen.schema.json_values import Object, is_array, is_object
 from codegen.schema.load import Source
 
 _CONTAINERS = {"items": "items", "additionalProperties": "values"}
 
 
-def check_facts(source: Source) -> None:
-    """Check that every path in `[fields]`, `[enums]` and `[deprecated]` exists in the schema.
+class _Fact(msgspec.Struct, forbid_unknown_fields=True):
+    source: str
+    value: str | bool | int | float | dict[str, str] | None = None
 
-    A row about something the schema lacks is added to `source.stops`, and so is a text of more
-    than a line, which could become code.
+
+class _Error(msgspec.Struct, forbid_unknown_fields=True):
+    code: int
+    source: str
+    http_status: int | None = None
+
+
+class _Section(msgspec.Struct, forbid_unknown_fields=True):
+    title: str
+    types: list[str]
+    page: str = ""
+
+
+class _Deprecated(msgspec.Struct, forbid_unknown_fields=True):
+    advice: str
+    since: str = ""
+    source: str = ""
+
+
+_ROWS: Mapping[str, Any] = {
+    "deprecated": _Deprecated,
+    "enums": list[str | int | bool],
+    "errors": _Error,
+    "facts": _Fact,
+    "fields": list[str],
+    "section": _Section,
+}
+"""Tables of facts, with the form of their rows."""
+_TEXTS = ("revision", "spec")
+
+
+def well_formed(facts: Object, where: str, stops: Stops) -> Object:
+    """Return the tables of facts with the rows that have the right form.
+
+    Each of the others is added to `stops`: as it was written by hand, nothing is sure of it.
     """
+
+    def stop(place: str, what: str) -> None:
+        advice = "write it as the facts of another revision are"
+        stops.add([Stop(where, f"facts.toml {place}", what, advice)])
+
+    made: Object = {}
+    for table, rows in facts.items():
+        if table in _TEXTS and isinstance(rows, str):
+            made[table] = rows
+        elif table not in _ROWS:
+            known = ", ".join(sorted({*_ROWS, *_TEXTS}))
+            stop(table, "not a text" if table in _TEXTS else f"an unknown table; known: {known}")
+        elif table == "section" and is_array(rows):
+            fit = [_misfit(table, str(place), row) for place, row in enumerate(rows, 1)]
+            made[table] = [row for row, what in zip(rows, fit, strict=True) if not what]
+            for place, what in enumerate(fit, 1):
+                if what:
+                    stop(f"[section] {place}", what)
+        elif table != "section" and is_object(rows):
+            misfits = {name: _misfit(table, name, row) for name, row in rows.items()}
+            made[table] = {name: row for name, row in rows.items() if not misfits[name]}
+            for name, what in misfits.items():
+                if what:
+                    stop(f"[{table}] {name}", what)
+        else:
+            stop(table, "not a table of rows")
+    return made
+
+
+def _misfit(table: str, name: str, row: Any) -> str:
+    """Return what is wrong with a row; empty if it is right."""
+    if table in ("errors", "facts"):
+        named = name.lower() if table == "errors" else name
+        if not named.isidentifier() or keyword.iskeyword(named) or not named.isascii():
+            return "a name that is none in Python"
+        if table == "facts" and name in OWN_FACTS:
+            return "a fact that every Profile has, from elsewhere"
+    try:
+        msgspec.convert(row, _ROWS[table])
+    except msgspec.ValidationError as error:
+        return str(error)
+    return ""
+
+
+def check_facts(source: Source) -> Source:
+    """Return the source with the facts that have the right form and fit the schema.
+
+    Every path in `[fields]`, `[enums]` and `[deprecated]` must exist in the schema. A row about
+    something the schema lacks is added to `source.stops`, and so is a row of another form, and a
+    text of more than a line, which could become code.
+    """
+    source = replace(source, facts=well_formed(source.facts, source.revision, source.stops))
     facts, definitions = source.facts, source.definitions
     there = dict(_places(definitions))
 
@@ -45,6 +136,7 @@ def check_facts(source: Source) -> None:
     for table, key, text in _texts(facts):
         if not text.isprintable() or '"""' in text or "\\" in text:
             stop(table, key, "a text that is not one line of plain words")
+    return source
 
 
 def _texts(facts: Object) -> Iterator[tuple[str, str, str]]:
@@ -149,9 +241,9 @@ def _places(definitions: Object) -> Iterator[tuple[str, Object]]:
         yield path, schema
         for wire, value in _properties(schema, definitions).items():
             yield from walk(value, f"{path}/{wire}")
-        for keyword, step in _CONTAINERS.items():
-            if is_object(schema.get(keyword)):
-                yield from walk(schema[keyword], f"{path}/{step}")
+        for word, step in _CONTAINERS.items():
+            if is_object(schema.get(word)):
+                yield from walk(schema[word], f"{path}/{step}")
         arms = schema.get("anyOf")
         for number, arm in enumerate(arms if is_array(arms) else ()):
             yield from walk(arm, f"{path}/{number}")

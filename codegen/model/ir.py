@@ -1,116 +1,24 @@
 """The intermediate model of one revision, independent of JSON Schema and Python text."""
 
-from collections.abc import Iterator
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Literal, TypeAlias
 
-
-@dataclass(frozen=True)
-class Scalar:
-    """A JSON scalar, or `any`. `number` keeps its kind: 50 stays 50."""
-
-    name: Literal["str", "int", "number", "bool", "null", "any"]
-
-
-@dataclass(frozen=True)
-class Choice:
-    """One of a few literal values, in declaration order."""
-
-    values: tuple[str | int | bool, ...]
-
-
-@dataclass(frozen=True)
-class ListOf:
-    item: "Type"
-
-
-@dataclass(frozen=True)
-class MapOf:
-    value: "Type"
-
-
-@dataclass(frozen=True)
-class Ref:
-    name: str
-
-
-@dataclass(frozen=True)
-class OneOf:
-    arms: tuple["Type", ...]
-
-
-Type: TypeAlias = Scalar | Choice | ListOf | MapOf | Ref | OneOf
-
-
-def mentions(type_: Type) -> Iterator[str]:
-    """Yield the definitions that a type names, at any depth of lists, maps and unions."""
-    match type_:
-        case Ref(name):
-            yield name
-        case ListOf(inner) | MapOf(inner):
-            yield from mentions(inner)
-        case OneOf(arms):
-            for arm in arms:
-                yield from mentions(arm)
-        case Scalar() | Choice():
-            return
-
-
-def arm_names(type_: Type) -> tuple[str, ...]:
-    """Return the arms of a union, or the one definition that another type refers to."""
-    arms = type_.arms if isinstance(type_, OneOf) else (type_,)
-    return tuple(arm.name for arm in arms if isinstance(arm, Ref))
-
-
-@dataclass(frozen=True)
-class Bound:
-    """A keyword that narrows a type, as data: decoding does not check it."""
-
-    at: tuple[str, ...]
-    """Steps from the field or alias: `items`, `values`, or the number of an arm."""
-    keyword: str
-    """As in JSON Schema: `minLength`, `pattern`."""
-    value: str | int | float | bool
-
-
-Absent: TypeAlias = Literal["refused", "none", "unset", "const", "always"]
-"""Meaning of a missing value; `always` is a default that is written even so."""
-
-
-@dataclass(frozen=True)
-class Field:
-    wire: str
-    name: str
-    type: Type
-    absent: Absent
-    default: Any = None
-    deprecated: str = ""
-    described_by: str = ""
-    """Struct that says what is in this open map."""
-    bounds: tuple[Bound, ...] = ()
-
-
-@dataclass(frozen=True)
-class Tag:
-    wire: str
-    name: str
-    value: str | int
-
-
-@dataclass(frozen=True)
-class Struct:
-    name: str
-    fields: tuple[Field, ...]
-    tag: Tag | None = None
-    marker: str = ""
-    deprecated: str = ""
-    raw: tuple[str, ...] = ()
-    """Fields that the dispatcher's twin of this struct leaves undecoded."""
-    open: bool = False
-    """True if keys that the schema does not name are kept."""
-    closed: bool = False
-    """True if keys that the schema does not name are refused."""
-
+from codegen.model.shapes import Absent as Absent
+from codegen.model.shapes import Bound as Bound
+from codegen.model.shapes import Choice as Choice
+from codegen.model.shapes import Field as Field
+from codegen.model.shapes import ListOf as ListOf
+from codegen.model.shapes import MapOf as MapOf
+from codegen.model.shapes import OneOf as OneOf
+from codegen.model.shapes import Ref as Ref
+from codegen.model.shapes import Scalar as Scalar
+from codegen.model.shapes import Struct as Struct
+from codegen.model.shapes import Tag as Tag
+from codegen.model.shapes import Type as Type
+from codegen.model.shapes import arm_names as arm_names
+from codegen.model.shapes import mentions as mentions
+from codegen.schema.json_values import is_array, is_object
 
 Strategy: TypeAlias = Literal["scalar", "alias", "tag", "pick", "typing"]
 
@@ -217,3 +125,50 @@ class Revision:
     """For every struct and alias, the page of the specification that speaks of it."""
     refers: dict[str, tuple[str, ...]]
     """For every published definition those that it refers to, before any normalising."""
+
+
+_HELD: Mapping[str, type | tuple[type, ...]] = {
+    "str": str,
+    "int": int,
+    "number": (int, float),
+    "bool": bool,
+    "null": type(None),
+}
+
+
+def holds(type_: Type, value: Any, named: Mapping[str, Type]) -> bool:
+    """Return True if a type has a JSON value, without the objects of structs.
+
+    Args:
+        type_: The type.
+        value: A value as TOML has it.
+        named: The types of aliases; any other name is a struct's.
+    """
+    match type_:
+        case Scalar("any"):
+            return True
+        case Scalar(name):
+            return isinstance(value, _HELD[name]) and isinstance(value, bool) == (name == "bool")
+        case Choice(values):
+            return any(value == one and type(value) is type(one) for one in values)
+        case ListOf(item):
+            return is_array(value) and all(holds(item, one, named) for one in value)
+        case MapOf(inner):
+            return is_object(value) and all(holds(inner, one, named) for one in value.values())
+        case OneOf(arms):
+            return any(holds(arm, value, named) for arm in arms)
+        case Ref(name):
+            return name in named and holds(named[name], value, named)
+
+
+def holds_integers(type_: Type) -> bool:
+    """Return True if a type has integers, alone, as constants, or inside of it."""
+    match type_:
+        case Choice(values):
+            return any(isinstance(one, int) and not isinstance(one, bool) for one in values)
+        case ListOf(inner) | MapOf(inner):
+            return holds_integers(inner)
+        case OneOf(arms):
+            return any(map(holds_integers, arms))
+        case _:
+            return type_ == Scalar("int")

@@ -3,6 +3,7 @@
 import re
 
 from codegen.model import ir
+from codegen.model.text import is_plain_line
 
 _ENVELOPE = re.compile(r"JSONRPC.*|.*ResultResponse|(Client|Server)(Request|Notification|Result)")
 _DIRECTIONS: dict[ir.Direction, str] = {
@@ -53,6 +54,15 @@ def message_line(struct: ir.Struct, revision: ir.Revision) -> str:
             return f"The {method.kind} `{method.wire}`, {_DIRECTIONS[method.direction]}."
     result, response, _ = struct.name.partition("Response")
     return f"The response with {result}." if response else ""
+
+
+def tag_line(tag: ir.Tag) -> str:
+    """Return the documentation of a tag, or an empty text where no row wants one."""
+    if not tag.documented:
+        return ""
+    line = f"Always `{tag.value}` on the wire; the class sets it."
+    # The value is data: it may be of any length, and of characters that end a docstring.
+    return line if is_plain_line(line) else "A constant on the wire; the class sets it."
 
 
 def frame_line(struct: ir.Struct, wire: str) -> str:

@@ -73,8 +73,8 @@ def camel(name: str) -> str:
 def pascal(path: str) -> str:
     """Convert a path such as `Box/lid/items` to `BoxLidItems`, the name of a class."""
     words = (word for step in path.split("/") for word in _WORD.findall(step))
-    made = "".join(word[:1].upper() + word[1:] for word in words)
-    return made if made.isidentifier() else f"Type{made}"
+    made = unicodedata.normalize("NFKC", "".join(word[:1].upper() + word[1:] for word in words))
+    return made if made.isidentifier() and made[0].isupper() else f"Type{made}"
 
 
 def constant(name: str) -> str:

@@ -6,14 +6,15 @@ What comes out is what types are made from.
 
 import copy
 import re
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
 from codegen.errors import Stop, Stopped
 from codegen.model.names import names_class, pascal
-from codegen.model.normal.fold import Folder, needs, plain, values_of
+from codegen.model.normal.fold import Folder, kinds_of, needs, plain, values_of
 from codegen.model.normal.rows_applied import apply_aliases, apply_patches, fix_constants, inject
-from codegen.model.normal.unions import UNIONS, flat, name_of, overlap, without_tag
+from codegen.model.normal.unions import UNIONS, flat, name_of, overlap, unlike_bounds, without_tag
 from codegen.model.normal.values import listed
 from codegen.model.normal.vocabulary import (
     ANYTHING,
@@ -28,7 +29,7 @@ from codegen.model.order import in_turn
 from codegen.model.overlay import Overlay, Row
 from codegen.model.rows import pattern, row
 from codegen.schema.json_values import Object, is_array, is_object
-from codegen.schema.keywords import ANNOTATIONS, BOUNDS, KEYWORDS, SCALARS, escape
+from codegen.schema.keywords import ANNOTATIONS, BOUNDS, KEYWORDS, SCALARS, TYPES, escape
 from codegen.schema.load import Source
 
 _NOT_IN_KEYS = re.compile(r'["\\\x00-\x1f]')
@@ -180,7 +181,7 @@ class _Normalizer:
         kinds = schema.get("type")
         if is_array(kinds):
             return self._several(schema, [*dict.fromkeys(kinds)], path, top=top)
-        bounds = self._bounds(schema, kinds)
+        bounds = self._bounds(schema, [kinds] if kinds else TYPES)
         for word in _OF_ONE_TYPE:
             if word in schema and kinds is None:
                 (kind,) = KEYWORDS[word].kinds
@@ -196,15 +197,15 @@ class _Normalizer:
             return self._object(schema, bounds, path, top=top)
         return {**({"type": kinds} if kinds else {}), **bounds}
 
-    def _bounds(self, schema: Object, kind: str | None) -> Object:
-        """Return the bounds of a schema that say something about its type.
+    def _bounds(self, schema: Object, kinds: Iterable[str]) -> Object:
+        """Return the bounds of a schema that say something about values of these types.
 
         Those that an [[unchecked]] row names are left out, unless they are notes anyway.
         """
         found = {
             word: schema[word]
             for word in BOUNDS
-            if word in schema and (kind is None or kind in KEYWORDS[word].kinds)
+            if word in schema and not {*kinds}.isdisjoint(KEYWORDS[word].kinds)
         }
         for word in [*found]:
             if self._overlay.names("unchecked", self._revision, word):
@@ -221,9 +222,15 @@ class _Normalizer:
                 )
         return found
 
+    def _is_checked(self, word: str) -> bool:
+        """Return True if values are checked for a bound."""
+        return word not in ANNOTATIONS and not self._overlay.names(
+            "unchecked", self._revision, word
+        )
+
     def _values(self, schema: Object) -> Object:
         try:
-            return listed(schema)
+            return listed(schema, self._bounds(schema, kinds_of(schema)))
         except ValueError as error:
             word = "const" if "const" in schema else "enum"
             raise self._stop(
@@ -265,13 +272,19 @@ class _Normalizer:
                 row("open", {"paths": [pattern(path)]}, self._revision),
             )
         self._check_keys(properties, pointer)
+        for word in bounds:
+            raise self._stop(
+                pointer,
+                f"nothing checks `{word}` of an object with properties",
+                "say so with an [[unchecked]] row",
+                row("unchecked", {"names": [word]}),
+            )
         shaped: Object = {
             "type": "object",
             "properties": {
                 wire: self._shape(value, f"{path}/{wire}") for wire, value in properties.items()
             },
             "required": [wire for wire in properties if wire in required],
-            **bounds,
         }
         if extras is False:
             shaped["additionalProperties"] = False
@@ -328,6 +341,14 @@ class _Normalizer:
                 "give it one with a [[patch]] row",
             )
         arms = flat(self._shape(arm, f"{path}/{i}") for i, arm in enumerate(schema[word]))
+        unlike = unlike_bounds(schema[word], self._folder, self._is_checked)
+        if unlike:
+            raise self._stop(
+                pointer,
+                f"a union of arms that {', '.join(f'`{one}`' for one in unlike)} hold for and "
+                "others that take the same kind of value",
+                "give all of them the same bounds, or one arm, with a [[patch]] row",
+            )
         if not all(arms):  # one that holds anything: so does the union
             return {}
         # A definition that is a union of one stays a union: another arm may join it.

@@ -4,11 +4,15 @@ from collections.abc import Generator, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
+from keyword import iskeyword
 from pathlib import Path
 from typing import Any
 
-from codegen.errors import CodegenError
+import msgspec
+
+from codegen.errors import CodegenError, Stop
 from codegen.model.ir import Revision
+from codegen.schema.json_values import is_array, is_object
 from codegen.schema.load import read_toml
 
 _KEYS: dict[str, frozenset[str]] = {
@@ -32,8 +36,19 @@ _KEYS: dict[str, frozenset[str]] = {
     "unchecked": frozenset({"names"}),
     "reads": frozenset({"rule"}),
     "filled": frozenset({"path", "by"}),
+    "documented": frozenset({"names"}),
 }
 _OPTIONAL = frozenset({"only", "but"})
+
+
+class _Arm(msgspec.Struct, forbid_unknown_fields=True):
+    type: str
+    when: list[str]
+
+
+_LISTS = ("paths", "names", "only", "but", "into", "revisions", "refused")
+_DATA = {"patch": ("old", "new"), "const": ("value",), "lenient": ("value",)}
+"""Keys that hold any value; lists are in `_LISTS`, and all others hold a text."""
 _DATES = ("revisions", "since", "refused")
 """Keys of any row: at which revisions it holds, and where it does not although it would fit."""
 
@@ -177,6 +192,8 @@ class Overlay:
                 raise CodegenError(
                     f"{path.name}: unknown kind [[{kind}]]; known: {', '.join(_KEYS)}"
                 )
+            if not is_array(tables) or not all(map(is_object, tables)):
+                raise CodegenError(f"{path.name}: begin each row of `{kind}` with [[{kind}]]")
             for number, table in enumerate(tables, 1):
                 rows[kind].append(self._read(path, kind, number, table))
         return rows
@@ -194,6 +211,16 @@ class Overlay:
             raise CodegenError(f"{where}: add {', '.join(sorted(missing))}")
         if not table.get("reason"):
             raise CodegenError(f"{where}: add `reason`; every deviation says why")
+        for key, value in table.items():
+            if key in _DATA.get(kind, ()):
+                continue
+            form: Any = list[_Arm] if key == "arms" else list[str] if key in _LISTS else str
+            try:
+                msgspec.convert(value, form)
+            except msgspec.ValidationError as error:
+                raise CodegenError(f"{where}: {key}: {error}; correct it") from error
+        if kind == "role" and (not table["name"].isidentifier() or iskeyword(table["name"])):
+            raise CodegenError(f"{where}: {table['name']!r} cannot name a fact in Python")
         if "revisions" in table and "since" in table:
             raise CodegenError(f"{where}: `revisions` and `since` say the same; keep one of them")
         parts = table.get("paths") or table.get("names") or [_WHOLE]
@@ -264,11 +291,9 @@ class Overlay:
             name: [other for other in names if other != name] for names in groups for name in names
         }
 
-    def check_used(self) -> None:
-        for rows in self._rows.values():
-            for row in rows:
-                if row.unused:
-                    raise CodegenError(
-                        f"{self.path.name}: {row}: {', '.join(sorted(row.unused))} matched nothing "
-                        "in any revision; remove it"
-                    )
+    def unused(self) -> Iterator[Stop]:
+        """Yield a stop for each row of the first file that matched nothing."""
+        for row in self.all():
+            if row.unused:
+                what = f"{', '.join(sorted(row.unused))} matched nothing in any revision"
+                yield Stop(self.path.name, str(row), what, "remove it")

@@ -4,10 +4,20 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
-from codegen.errors import CodegenError
+from codegen.errors import CodegenError, Stop, Stops
 from codegen.model.text import check_line
 from codegen.schema.json_values import Object, is_array, is_object
 from codegen.schema.load import read_toml
+
+OWN_FACTS: Mapping[str, str] = {
+    "revision": "str",
+    "spec": "str",
+    "module": "str",
+    "methods": "Mapping[str, Method[Any, Any]]",
+    "errors": "ErrorCodes",
+    "http_status": "Mapping[int, int]",
+}
+"""Facts that every revision has, whatever `facts.toml` states, with their types."""
 
 OTHER = "Other"
 """Title of the group of facts that no group lists."""
@@ -93,15 +103,17 @@ class ProfileDocs:
         """Check that every line is about a fact or an error code that some revision states.
 
         Raises:
-            CodegenError: a line about something that no revision has.
+            Stopped: lines about what no revision has.
         """
+        stops = Stops()
         listed = [(title, {*facts}, lines) for title, lines in self._groups.items()]
         for title, stated, lines in [("errors", {*errors}, self._errors), *listed]:
-            for name in lines:
-                if name not in stated:
-                    raise CodegenError(
-                        f"{self._label}: [{title}] {name}: no revision states it; remove the line"
-                    )
+            stops.add(
+                Stop(self._label, f"[{title}] {name}", "no revision states it", "remove the line")
+                for name in lines
+                if name not in stated
+            )
+        stops.check()
 
 
 NO_PROFILE_DOCS = ProfileDocs("profile.toml", {}, {})

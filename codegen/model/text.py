@@ -22,6 +22,11 @@ _STOP_WORDS = frozenset(
 )
 
 
+def is_plain_line(text: str) -> bool:
+    """Return True if a text fits into one line of documentation, and is plain."""
+    return len(text) <= MAX_CHARACTERS and text.isprintable() and not _NO_PLAIN_TEXT.search(text)
+
+
 def check_line(where: str, name: str, text: object) -> None:
     """Check the documentation of what is called `name`.
 

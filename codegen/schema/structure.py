@@ -6,7 +6,8 @@ import json
 from collections.abc import Iterator
 from typing import Any, NoReturn, TypeAlias
 
-from codegen.errors import CodegenError, printable
+from codegen.errors import CodegenError
+from codegen.printable import printable
 from codegen.schema.keywords import KEYWORDS, Holds, escape
 
 Json: TypeAlias = "dict[str, Json] | list[Json] | str | int | float | bool | None"

@@ -164,8 +164,8 @@ class Mutator:
     def each_part(self, value: Json, depth: int) -> Iterator[Json]:
         """Yield the value with each of its keys wrong, down to a depth of objects.
 
-        A key is left out, null, of another type, and another value of its type. The value itself is
-        replaced by every wrong and every strange one.
+        A key is left out, null, of another type, another value of its type, and an integer is
+        written as in 1.0. The value itself is replaced by every wrong and every strange one.
         """
         yield from self.values
         yield from self.drops(value, depth)
@@ -176,6 +176,8 @@ class Mutator:
             yield _replaced(value, path, None)
             yield _replaced(value, path, self.random.choice(others))
             yield _replaced(value, path, self.random.choice(alike or others))
+            if isinstance(now, int) and not isinstance(now, bool):
+                yield _replaced(value, path, float(now))
 
     def drops(self, value: Json, depth: int) -> Iterator[Json]:
         """Yield the value without one of its keys at a time, down to a depth of objects."""

@@ -3,6 +3,7 @@
 import pytest
 
 from mcp_gen import ClientSession, ToolError
+from mcp_gen.compat.plugin.sync_session import SyncSession
 
 pytestmark = pytest.mark.mcp_revisions("all")
 
@@ -37,3 +38,12 @@ async def test_the_hint_of_a_tool_is_listed(mcp_session: ClientSession) -> None:
     (tool,) = [tool async for tool in mcp_session.tools() if tool.name == "forecast"]
     assert tool.annotations is not None
     assert tool.annotations.read_only_hint
+
+
+def test_a_plain_function_can_ask_for_a_forecast_too(mcp_sync_session: SyncSession) -> None:
+    said = mcp_sync_session.run(
+        lambda mcp: mcp.call_tool("forecast", {"city": "Rome"}, returns=str)
+    )
+    assert said == "1 days of sun in Rome"
+    tools = mcp_sync_session.collect(lambda mcp: mcp.tools())
+    assert {tool.name for tool in tools} == {"forecast", "pack"}

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Iterator, Mapping
+from copy import deepcopy
 from types import UnionType
 from typing import Any, Self, TypeAlias, TypeVar, cast, dataclass_transform, get_args
 
@@ -114,7 +115,9 @@ def const(value: T) -> T:
 
 def always(value: T) -> T:
     """Return a field that is always written and defaults to `value` when absent."""
-    made: T = field(default_factory=lambda: value)
+    # A list or a map for each instance: what one of them adds is not in the others.
+    copied = isinstance(value, list | dict)
+    made: T = field(default_factory=lambda: deepcopy(value) if copied else value)
     return made
 
 

@@ -14,11 +14,16 @@ from mcp_gen.cli.commands.diff import diff
 from mcp_gen.cli.commands.doctor import doctor
 from mcp_gen.cli.commands.init import init
 from mcp_gen.cli.commands.inspect import inspect
+from mcp_gen.cli.commands.lock import lock
+from mcp_gen.cli.commands.matrix import matrix
 from mcp_gen.cli.commands.methods import methods
 from mcp_gen.cli.commands.prompt import prompt
 from mcp_gen.cli.commands.read import read
+from mcp_gen.cli.commands.record import record
+from mcp_gen.cli.commands.replay import replay
 from mcp_gen.cli.commands.run import run
 from mcp_gen.cli.commands.schema import schema
+from mcp_gen.cli.commands.stubs import stubs
 from mcp_gen.cli.commands.tools import tools
 from mcp_gen.cli.commands.types import types
 from mcp_gen.cli.console.advice import AdvisingCommand
@@ -54,6 +59,11 @@ def common(
 
 app.command(cls=AdvisingCommand, epilog=DEMO_EPILOG)(demo)
 app.command(cls=AdvisingCommand)(doctor)
+app.command(cls=AdvisingCommand)(matrix)
+app.command(cls=AdvisingCommand, context_settings={"allow_interspersed_args": False})(record)
+app.command(cls=AdvisingCommand)(replay)
+app.command(cls=AdvisingCommand)(stubs)
+app.command(cls=AdvisingCommand)(lock)
 app.command(cls=AdvisingCommand)(bridge)
 app.command(cls=AdvisingCommand)(diff)
 app.command(cls=AdvisingCommand)(types)

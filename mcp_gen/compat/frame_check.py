@@ -9,6 +9,7 @@ documents, arguments and the like) are kept whole, so they never differ.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias, cast
 
 import msgspec
@@ -25,6 +26,10 @@ __all__ = ["ClosedViolation", "FrameChecker", "Sender", "differences"]
 
 Sender: TypeAlias = Literal["client", "server"]
 
+REMEMBERED = 4096
+"""Number of parts whose violations are remembered."""
+REMEMBERED_BYTES = 4096
+"""Maximum length of such a part."""
 _NEVER = object()
 _REQUEST = {"jsonrpc", "id", "method", "params"}
 _ANSWER = {"jsonrpc", "id", "result"}
@@ -58,6 +63,10 @@ class FrameChecker:
             value: Any = msgspec.json.decode(frame)
         except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
             return [ClosedViolation("$", f"not JSON: {error}")]
+        return self.check_value(value, sender)
+
+    def check_value(self, value: Any, sender: Sender) -> list[ClosedViolation]:
+        """Return all violations of a frame that is decoded already; see `check`."""
         if value.__class__ is not list:
             return list(self._check_frame(value, sender, "$"))
         if not self._profile.allows_batches:
@@ -155,7 +164,17 @@ class FrameChecker:
             )
 
     def _check_part(self, kind: Any, value: Any, path: str) -> Iterator[ClosedViolation]:
-        return violations(kind, msgspec.json.encode(value), self._profile.revision, path)
+        data = msgspec.json.encode(value)
+        found = _remembered if len(data) <= REMEMBERED_BYTES else _found
+        yield from found(kind, data, self._profile.revision, path)
+
+
+def _found(kind: Any, data: bytes, revision: str, path: str) -> tuple[ClosedViolation, ...]:
+    return tuple(violations(kind, data, revision, path))
+
+
+_remembered = lru_cache(maxsize=REMEMBERED)(_found)
+"""The same for small parts, which peers send again and again."""
 
 
 def _key(id: Any) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Sequence
 from typing import Any, TypeAlias, TypeGuard
 
 __all__ = ["Json", "entries", "is_array", "is_object", "is_same_id", "member", "objects"]
@@ -35,7 +35,10 @@ def member(value: Any, *path: str) -> Any:
         path: The names of the members, from the outside in.
     """
     for name in path:
-        value = value.get(name) if is_object(value) else None
+        # What was decoded from JSON is no subclass; a call per step would cost more than the step.
+        if value.__class__ is not dict:
+            return None
+        value = value.get(name)
     return value
 
 
@@ -44,8 +47,6 @@ def objects(value: Any) -> list[Json]:
     return [one for one in value if is_object(one)] if is_array(value) else []
 
 
-def entries(message: Any) -> Iterator[Json]:
-    """Yield the objects of a message: the message itself, or the entries of a batch."""
-    for entry in message if is_array(message) else [message]:
-        if is_object(entry):
-            yield entry
+def entries(message: Any) -> Sequence[Json]:
+    """Return the objects of a message: the message itself, or the entries of a batch."""
+    return (message,) if is_object(message) else objects(message)

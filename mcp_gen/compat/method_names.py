@@ -22,7 +22,16 @@ class NoSuchMethod(LookupError):
 
 
 def methods_of(profile: Profile) -> dict[str, Method[Any, Any]]:
-    """Return the methods of a revision and of the extensions that it has, by wire name."""
+    """Return the methods of a revision and of the extensions that it has, by wire name.
+
+    They are shared: nobody may change them.
+    """
+    return _methods_at(profile.revision)
+
+
+@cache
+def _methods_at(revision: str) -> dict[str, Method[Any, Any]]:
+    profile = mcp_wire.profile(revision)
     return {**profile.methods, **known_extensions().rows(profile)}
 
 

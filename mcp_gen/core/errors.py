@@ -13,6 +13,7 @@ McpGenError
 │   ├── TaskGone           the server does not know the task, or no longer
 │   └── UrlElicitationRequired  the user must open a URL first
 ├── ToolError              a tool failed; its result has `isError`
+├── ToolNotApproved        a tool is not as it was when its server was locked
 ├── ResourceNotFound       the resource does not exist
 ├── TransportError         messages cannot be sent or received
 │   ├── CommandEnded       the server's command has ended; `exit_status` tells how
@@ -60,6 +61,7 @@ __all__ = [
     "TaskCancelled",
     "TaskGone",
     "ToolError",
+    "ToolNotApproved",
     "TransportError",
     "UncheckedResult",
     "UrlElicitation",
@@ -289,6 +291,25 @@ class UrlElicitationRequired(McpError):
 
 class ToolError(McpGenError):
     """Raised in a tool: the result is an error (`isError`) for the model to read."""
+
+
+class ToolNotApproved(McpGenError):
+    """A tool is not as it was when its server was locked, or was not there.
+
+    `ClientManager(lock=...)` refuses to call it.
+
+    Args:
+        message: The error message.
+        server: The name of the server.
+        tool: The server's own name of the tool.
+        changes: What has changed, a text each, such as `changed: description was "a", and is "b"`.
+    """
+
+    def __init__(self, message: str, server: str, tool: str, changes: tuple[str, ...] = ()) -> None:
+        super().__init__(message)
+        self.server = server
+        self.tool = tool
+        self.changes = changes
 
 
 class ResourceNotFound(McpGenError):

@@ -189,6 +189,7 @@ class ManagerCalls:
         Raises:
             UsageError: no such server, a name without `mcp__server__`, or an unknown option.
             SessionLost: the server is not connected, or disconnected during the call.
+            ToolNotApproved: the tool is not as its server's lock has it; see ClientManager.
             ToolError, InvalidResult, McpError, RequestTimeout: see `ClientSession.call_tool`.
         """
         if unknown:
@@ -197,6 +198,9 @@ class ManagerCalls:
         again = retry and await self._is_idempotent(server, name)
 
         async def call(session: ClientSession) -> Any:
+            if server.lists.approval is not None:
+                # In here: after a reconnect it may be another server.
+                await self._check_approved(server, session, own)
             return await session.call_tool(
                 own, arguments, meta=meta, timeout_s=timeout_s, progress=progress, returns=returns
             )
@@ -358,6 +362,22 @@ class ManagerCalls:
         tool: latest.Tool | None = server.lists["tools"].by_name.get(name)
         hints = tool.annotations if tool is not None else None
         return hints is not None and hints.idempotent_hint is True
+
+    async def _check_approved(
+        self, server: ManagedServer, session: ClientSession, own: str
+    ) -> None:
+        """Check that a tool is as its server's lock has it.
+
+        Raises:
+            ToolNotApproved: it is not.
+            McpGenError: the tools cannot be listed.
+        """
+        found, error = await server.lists.get("tools", session, tells="tools" in server.tells)
+        if error is not None and found.stale:
+            # What it was before says nothing about what it is now.
+            raise error
+        assert server.lists.approval is not None
+        server.lists.approval.check(own, any(tool.name == own for tool in found.items))
 
     async def _read(
         self, server: ManagedServer, uri: str, timeout_s: float | None

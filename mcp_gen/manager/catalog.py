@@ -7,11 +7,14 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
-from typing import Any, Literal, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias
 
 from mcp_gen.client.session.session import ClientSession
 from mcp_gen.core.errors import McpGenError, MethodNotFound, RequestTimeout, TransportError
 from mcp_gen.manager.names import names_for
+
+if TYPE_CHECKING:
+    from mcp_gen.contracts.approval import ToolApproval
 
 __all__ = ["Catalog", "CatalogList", "ListName"]
 
@@ -89,6 +92,8 @@ class Catalog:
         self._ttl_s = ttl_s
         self._timeout_s = timeout_s
         self._pause_s = pause_s
+        self.approval: ToolApproval | None = None
+        """Decides which tools may be used; None: all."""
         self._lists: dict[ListName, CatalogList] = {what: CatalogList() for what in _SOURCES}
 
     def __getitem__(self, what: ListName) -> CatalogList:
@@ -134,6 +139,8 @@ class Catalog:
                     found.invalidate()
                     found.paused_until = now() + self._pause_s
                 return found, error
+            if what == "tools" and self.approval is not None:
+                items = self.approval.admit(items, session.revision)
             found.items = items
             found.update(changes)
             found.good_until = now() + self._ttl_s

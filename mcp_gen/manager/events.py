@@ -24,6 +24,7 @@ Kind: TypeAlias = Literal[
     "resources_changed",
     "resource_updated",
     "list_failed",
+    "tool_not_approved",
 ]
 KINDS: tuple[str, ...] = get_args(Kind)
 
@@ -39,7 +40,8 @@ class ManagerEvent:
     and `reconnect_failed` report the outcome. After `tools_changed`, `prompts_changed` and
     `resources_changed`, the next call for that list fetches it again; after `resource_updated`,
     the next read of `uri` does. `list_failed`: a list could not be fetched, and its last known
-    items are kept. `server_removed` follows `ClientManager.remove`.
+    items are kept. `tool_not_approved`: a tool is new, or not as it was locked; `error` says what
+    has changed. `server_removed` follows `ClientManager.remove`.
 
     Args:
         kind: What happened.
@@ -48,6 +50,7 @@ class ManagerEvent:
         attempt: The number of the attempt to reconnect, counted from 1.
         delay_s: Seconds until that attempt.
         uri: With `resource_updated`: the resource.
+        tool: With `tool_not_approved`: the server's own name of the tool.
     """
 
     kind: Kind
@@ -56,6 +59,7 @@ class ManagerEvent:
     attempt: int = 0
     delay_s: float = 0.0
     uri: str | None = None
+    tool: str | None = None
 
 
 Listener: TypeAlias = Callable[[ManagerEvent], Awaitable[Any] | Any]

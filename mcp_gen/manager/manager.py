@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Any, TypeVar, overload
+from typing import TYPE_CHECKING, Any, TypeVar, cast, overload
 
 from mcp_gen.core.errors import UsageError
 from mcp_gen.core.mistakes.checks import (
@@ -15,7 +15,7 @@ from mcp_gen.core.mistakes.checks import (
     missing_attribute,
 )
 from mcp_gen.manager.calls import ManagerCalls
-from mcp_gen.manager.config import read_config, read_servers, servers_from
+from mcp_gen.manager.config import ConfigProblem, read_config, read_servers, servers_from
 from mcp_gen.manager.events import KINDS, ManagerEvent, Reconnect
 from mcp_gen.manager.items import status_of
 from mcp_gen.manager.managed_server import ManagedServer
@@ -29,7 +29,10 @@ if TYPE_CHECKING:
 
     from mcp_gen.client.client import Client
     from mcp_gen.client.session.session import ClientSession
-    from mcp_gen.manager.config import ConfigProblem, ServerConfig, ServerLike
+    from mcp_gen.contracts.approval import OnToolChange
+    from mcp_gen.contracts.lock import ServerLock
+    from mcp_gen.core.errors import ToolNotApproved
+    from mcp_gen.manager.config import ServerConfig, ServerLike
     from mcp_gen.manager.events import Kind, Listener
     from mcp_gen.manager.items import ServerStatus
 
@@ -78,10 +81,16 @@ class ClientManager(ManagerCalls):
             hints (it can from 2026-07-28). 0 caches nothing.
         max_cached_results: The most cached resources.
         max_cached_bytes: The most bytes of cached contents over all.
+        lock: Locks that `mcp-gen lock` has written, by the name of the server: files. Tools of
+            these servers have to be as their lock has them, descriptions and schemas included;
+            those of other servers may be any.
+        on_tool_change: What is done with a tool that is not as it was locked, or that is new:
+            `refuse` leaves it out of lists, and calls of it raise ToolNotApproved; `report` only
+            emits the event `tool_not_approved`, as `refuse` does too.
 
     Raises:
-        UsageError: servers that are no mapping, or an unknown option; on entering, if the manager
-            has been entered before.
+        UsageError: servers that are no mapping, a lock that cannot be read, or an unknown option;
+            on entering, if the manager has been entered before.
     """
 
     @checks_options("ClientManager")
@@ -102,8 +111,13 @@ class ClientManager(ManagerCalls):
         resource_ttl_s: float = 60.0,
         max_cached_results: int = 256,
         max_cached_bytes: int = 32 * 1024 * 1024,
+        lock: Mapping[str, str | os.PathLike[str]] | None = None,
+        on_tool_change: OnToolChange = "refuse",
     ) -> None:
         super().__init__()
+        check_choice("ClientManager: on_tool_change", on_tool_change, ("refuse", "report"))
+        self._locks = _read_locks(lock or {})
+        self._on_tool_change: OnToolChange = on_tool_change
         given: Any = servers
         if given is not None and not isinstance(given, Mapping):
             raise UsageError(
@@ -180,6 +194,9 @@ class ClientManager(ManagerCalls):
         }
         self._policy = ReconnectPolicy(at_once=at_once, **self._limits)
         self._cache = ResourceCache(*self._cache_limits, asyncio.get_running_loop().time)
+        for name in self._locks.keys() - self._configs.keys():
+            what = "locks a server that there is not (yet)"
+            self.problems.append(ConfigProblem(f"ClientManager(lock={{{name!r}: ...}})", what))
         for problem in self.problems:
             _log.warning("%s", problem)
             if problem.fatal and problem.server is not None:
@@ -318,9 +335,21 @@ class ClientManager(ManagerCalls):
             raise UsageError("ClientManager: write `async with ClientManager(...) as manager`")
         part = server_part(name, self._parts)
         made = ManagedServer(name, part, config, self._client, self._policy, self._events, problem)
+        if name in self._locks:
+            # Loaded only by programs that lock servers.
+            from mcp_gen.contracts.approval import ToolApproval
+
+            made.lists.approval = ToolApproval(
+                name, self._locks[name], self._on_tool_change, self._not_approved
+            )
         self._servers[name] = self._parts[part] = made
         made.start()
         return made
+
+    def _not_approved(self, error: ToolNotApproved) -> None:
+        _log.warning("%s", error)
+        event = ManagerEvent("tool_not_approved", error.server, error, tool=error.tool)
+        self._events.emit(event)
 
     def _register_hooks(self) -> None:
         hooks = self._client.hooks
@@ -349,6 +378,26 @@ class ClientManager(ManagerCalls):
 
     def _server_of(self, session: Any) -> ManagedServer | None:
         return next((one for one in self._servers.values() if one.session is session), None)
+
+
+def _read_locks(lock: Any) -> dict[str, ServerLock]:
+    """Read the locks of servers.
+
+    Raises:
+        UsageError: it is no mapping, or one cannot be read.
+    """
+    if not isinstance(lock, Mapping):
+        raise UsageError(
+            'ClientManager: expected `lock={"server": "file"}`, the file of `mcp-gen lock` for '
+            f"each server; got {type(lock).__name__}"
+        )
+    if not lock:
+        return {}
+    # Loaded only by programs that lock servers.
+    from mcp_gen.contracts.lock import read_lock
+
+    files = cast("Mapping[str, str]", lock)
+    return {name: read_lock(path) for name, path in files.items()}
 
 
 def _client() -> Client:

@@ -26,6 +26,7 @@ __all__ = [
     "NeedsWorker",
     "compile_schema",
     "explain",
+    "is_schema",
 ]
 
 MAX_WORK = 2_000_000
@@ -161,12 +162,13 @@ def encoded(value: Any) -> bytes:
         raise Misfit("the value is no JSON") from None
 
 
-def compile_schema(schema: Any, *, linear: bool) -> Validator:
+def compile_schema(schema: Any, *, linear: bool, formats: bool | None = None) -> Validator:
     """Compile a schema.
 
     Args:
         schema: Plain JSON.
         linear: Match patterns in linear time; others are no valid patterns.
+        formats: Check `format` too; None: as the dialect of the schema demands.
 
     Raises:
         BadSchema: The schema is not valid, or refers to another document.
@@ -182,12 +184,24 @@ def compile_schema(schema: Any, *, linear: bool) -> Validator:
             mask="the value",
             ignore_unknown_formats=True,
             pattern_options=options,
+            validate_formats=formats,
         )
     except (jsonschema_rs.ValidationError, jsonschema_rs.ReferencingError, ValueError) as error:
         message = shorten(getattr(error, "message", None) or str(error))
         if isinstance(error, jsonschema_rs.ValidationError):
             message = f"{message} - at `${shorten(_path(error.instance_path))}`"
         raise BadSchema(message) from None
+
+
+def is_schema(schema: Any) -> bool:
+    """Return True if plain JSON is a valid schema of its dialect, nested at most 255 deep."""
+    # Loaded when the first schema is compiled.
+    import jsonschema_rs
+
+    try:
+        return jsonschema_rs.meta.is_valid(schema)
+    except (jsonschema_rs.ReferencingError, ValueError):
+        return False
 
 
 def explain(validator: Validator, value: Any) -> Misfit:

@@ -97,6 +97,8 @@ class CommandTransport:
         self._protocol: _ChildProtocol | None = None
         self._writer: LineWriter | None = None
         self._guard: Guard | None = None
+        self._tree: ProcessTree | None = None
+        """The processes of the child, once its stdin is closed."""
 
     @property
     def exit_status(self) -> int | None:
@@ -182,20 +184,44 @@ class CommandTransport:
         if self._protocol is not None:
             self._protocol.pause_reading(False)
 
-    async def aclose(self) -> None:
-        """End the child and its process group: close stdin, then SIGTERM, then SIGKILL."""
+    def close_stdin(self) -> None:
+        """Send what is queued, and close the child's stdin; the child should exit then."""
         process, protocol, writer = self._process, self._protocol, self._writer
-        if process is None or protocol is None or writer is None:
+        if process is None or protocol is None or writer is None or self._tree is not None:
             return
-        self._process = self._writer = None
         protocol.copy_stderr()
-        tree = ProcessTree(process.get_pid())
+        self._tree = ProcessTree(process.get_pid())
         # Before the child may end: what it has started elsewhere is found by it.
-        tree.look()
+        self._tree.look()
         writer.flush()
         stdin = process.get_pipe_transport(0)
         if stdin is not None:
             stdin.close()
+
+    def terminate(self) -> None:
+        """Close the child's stdin, and send SIGTERM to all of its processes, without waiting."""
+        self.close_stdin()
+        if self._tree is not None and self._process is not None:
+            # All of them: a wrapper that ends alone leaves behind what it has started.
+            self._tree.signal(signal.SIGTERM)
+
+    async def wait_for_exit(self, wait_s: float) -> bool:
+        """Wait until the child has exited; return False if it has not.
+
+        Args:
+            wait_s: Longest wait, in seconds.
+        """
+        if self._protocol is not None:
+            await self._protocol.wait_for_exit(wait_s)
+        return self.exit_status is not None
+
+    async def aclose(self) -> None:
+        """End the child and its process group: close stdin, then SIGTERM, then SIGKILL."""
+        self.close_stdin()
+        process, protocol, tree = self._process, self._protocol, self._tree
+        if process is None or protocol is None or tree is None:
+            return
+        self._process = self._writer = None
         try:
             await protocol.wait_for_exit(CLOSE_STDIN_WAIT_S)
             # A child that has exited may have left other processes behind.

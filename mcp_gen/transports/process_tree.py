@@ -14,6 +14,8 @@ __all__ = ["Guard", "ProcessTree"]
 POLL_S = 0.02
 """Interval of the checks whether the processes have ended, in seconds."""
 SHELL = "/bin/sh"
+ENDED = ("Z", "X")
+"""States of processes that have ended."""
 
 _GUARD = """
 while read -r _; do :; done
@@ -41,12 +43,16 @@ class ProcessTree:
         self._strays: dict[int, str] = {}
         """Processes outside the group, with the time of their start."""
 
-    def look(self) -> None:
-        """Find the processes that the command has started outside its group until now."""
+    def processes(self) -> list[int]:
+        """Return the command and all that it has started and that lives; without /proc it alone."""
         below = [self._group]
         for pid in below:
             below += _children(pid)
-        for pid in below[1:]:
+        return below
+
+    def look(self) -> None:
+        """Find the processes that the command has started outside its group until now."""
+        for pid in self.processes()[1:]:
             started = _start_of(pid)
             if started is not None and _group_of(pid) != self._group:
                 self._strays[pid] = started
@@ -61,13 +67,16 @@ class ProcessTree:
         self.signal(signal.SIGKILL)
 
     async def wait_ended(self, wait_s: float) -> None:
-        """Wait until no process is left. No event reports this, so it is polled.
+        """Wait until no process is left that runs. No event reports this, so it is polled.
+
+        One that has ended stays in its group until its parent has taken note of it, or that of an
+        orphan, process 1, which in containers may never do so.
 
         Args:
             wait_s: Most seconds to wait.
         """
         for _ in range(int(wait_s / POLL_S)):
-            if not self.signal(0):
+            if not self.signal(0) or not (self._living() or _runs(self._group)):
                 return
             await asyncio.sleep(POLL_S)
 
@@ -149,6 +158,18 @@ def _children(pid: int) -> list[int]:
         except OSError:  # a thread that has just ended
             continue
     return found
+
+
+def _runs(group: int) -> bool:
+    """Return True if a process of a group has not ended; always without /proc."""
+    stats = list(Path("/proc").glob("[0-9]*/stat"))
+    for path in stats:
+        with contextlib.suppress(OSError):
+            # The name, which may hold spaces, ends with the last parenthesis.
+            state, _, its_group, *_ = path.read_text().rpartition(")")[2].split()
+            if int(its_group) == group and state not in ENDED:
+                return True
+    return not stats
 
 
 def _start_of(pid: int) -> str | None:

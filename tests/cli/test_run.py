@@ -211,7 +211,12 @@ def test_what_cannot_be_run_is_said_in_one_line_with_what_to_do(
 
 @pytest.mark.parametrize(
     ("options", "named"),
-    [(["--reload"], "--reload"), (["--port", "1"], "--port"), (["--host", "h"], "--host")],
+    [
+        (["--reload"], "--reload"),
+        (["--port", "1"], "--port"),
+        (["--host", "h"], "--host"),
+        (["--sse-path", "/sse"], "--sse-path"),
+    ],
 )
 def test_options_of_http_are_refused_without_it(
     options: list[str], named: str, write: Write

@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from codegen.__main__ import Generated, Inputs, generate, main, read_revisions
-from codegen.bump import renames, report
+from codegen.bump import left_out, renames, report
 from codegen.errors import CodegenError, Stop
 from codegen.model.overlay import Overlay
 from tests.codegen.test_draft import python
@@ -51,6 +51,15 @@ class Checkout:
             assert old in text
             text = text.replace(old, new)
         (self.root / "schema" / NEW / "facts.toml").write_text(text, "utf-8")
+
+    def extend(self, stops: list[Stop]) -> None:
+        """Write what the stops about extensions give over the line that they are about."""
+        for stop in stops:
+            if stop.pointer.startswith("schema/extensions/"):
+                file = self.root / stop.pointer.partition(" ")[0]
+                lines = file.read_text("utf-8").splitlines(keepends=True)
+                made = [stop.row if one.startswith("revisions ") else one for one in lines]
+                file.write_text("".join(made), "utf-8")
 
 
 def bumped(folder: Path, change: Change | None = None) -> Checkout:
@@ -97,6 +106,7 @@ def _asked(same: Checkout) -> list[Stop]:
 def _made(same: Checkout, asked: list[Stop]) -> Generated:
     """Return what is generated once the rows are pasted and the facts are copied."""
     same.paste(rows(asked))
+    same.extend(asked)
     same.copy_facts()
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("codegen.emit.package.models", lambda *_: "")
@@ -108,8 +118,30 @@ def test_every_row_that_is_for_the_revision_before_and_fits_is_asked_for(
 ) -> None:
     overlay = Overlay(REPOSITORY / "schema" / "overlay.toml")
     limited = {row.where for row in overlay.all() if OLD in row.revisions}
-    assert {stop.pointer for stop in asked} == {*limited, "facts.toml"}
+    told = {stop.pointer for stop in asked if not stop.pointer.startswith("schema/extensions/")}
+    assert told == {*limited, "facts.toml"}
     assert len(limited) == 11
+
+
+def test_every_extension_of_the_revision_before_is_asked_for(asked: list[Stop]) -> None:
+    told = [stop for stop in asked if stop.pointer.startswith("schema/extensions/")]
+    assert [stop.pointer for stop in told] == [
+        "schema/extensions/tasks/facts.toml revisions",
+        "schema/extensions/ui/facts.toml revisions",
+    ]
+    assert told[0].row == f'revisions = ["{OLD}", "{NEW}"]\nbase = "{OLD}"\n'
+
+
+def test_the_extensions_exist_at_the_new_revision(made: Generated) -> None:
+    for name in ("tasks", "ui"):
+        assert NEW in made.package[Path("extensions", name, "__init__.py")]
+
+
+def test_an_extension_that_is_refused_is_not_asked_for(tmp_path: Path) -> None:
+    root = bumped(tmp_path).root
+    for file in (root / "schema" / "extensions").glob("*/facts.toml"):
+        file.write_text(f'refused = ["{NEW}"]\n{file.read_text("utf-8")}', "utf-8")
+    assert list(left_out([OLD, NEW], root)) == []
 
 
 def test_every_stop_has_a_row_to_paste(asked: list[Stop]) -> None:
@@ -192,6 +224,7 @@ def _speaking(
     """Return the folder of the package that the second run writes."""
     renamed = f'[[renamed]]\nold = "PromptArgument"\nnew = "PromptParameter"\nsince = "{NEW}"\n'
     evolved.paste(rows(first_run[0]) + renamed + 'reason = "a test"\n')
+    evolved.extend(first_run[0])
     evolved.copy_facts(
         ('"emergency",\n', '"emergency", "trace",\n'),
         ("PromptArgument ", "PromptParameter "),
@@ -217,7 +250,11 @@ def test_the_first_run_stops_at_all_that_a_row_must_decide(
     first_run: tuple[list[Stop], list[str]],
 ) -> None:
     stops, _ = first_run
-    own = [stop.pointer for stop in stops if not stop.pointer.startswith("overlay.toml/")]
+    own = [
+        stop.pointer
+        for stop in stops
+        if not stop.pointer.startswith(("overlay.toml/", "schema/extensions/"))
+    ]
     assert own == [
         "facts.toml",
         "facts.toml [fields] Resource",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -311,6 +312,13 @@ def test_a_rule_of_reading_that_there_is_no_use_for_stops(tmp_path: Path) -> Non
     )
 
 
+@pytest.mark.parametrize("schema", [{"const": 5}, {"enum": ["a", 5]}, {"type": "integer"}])
+def test_the_rule_about_integers_is_about_constants_too(tmp_path: Path, schema: Any) -> None:
+    row = '[[reads]]\nrule = "integer"\nreason = "a test"\n'
+    for box in (schema, struct(n=schema), struct(n={"type": "array", "items": schema})):
+        assert generate(checkout(tmp_path, {"Box": box}, overlay=CAPABILITY + row)).package
+
+
 def test_a_row_that_matches_nothing_stops(tmp_path: Path) -> None:
     message = stopped(checkout(tmp_path, overlay=named("Gone/lid", "Lid")))
     assert message == (
@@ -537,9 +545,12 @@ SECTION = '[[section]]\ntitle = "One"\ntypes = ["{}"]\n'
             '[enums]\nSize = ["small"]',
             "[enums] Size: ['small'] are listed, the schema has ['large', 'small']",
         ),
-        ("[deprecated]\nGone = {}", "[deprecated] Gone: the schema has no such type or field"),
         (
-            '[deprecated]\n"EchoResult.gone" = {}',
+            "[deprecated]\nGone = { advice = 'Say it.' }",
+            "[deprecated] Gone: the schema has no such type or field",
+        ),
+        (
+            '[deprecated]\n"EchoResult.gone" = { advice = "Say it." }',
             "[deprecated] EchoResult.gone: the schema has no such type or field",
         ),
     ],

@@ -152,6 +152,8 @@ def with_another_revision(root: Path, revision: str) -> None:
     )
     facts = later / "facts.toml"
     facts.write_text(facts.read_text().replace(newest.name, revision))
+    for extension in (root / "schema" / "extensions").glob("*/facts.toml"):
+        extension.write_text(f'refused = ["{revision}"]\n{extension.read_text()}')
 
 
 @pytest.fixture(scope="module")

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Collection
 from typing import Any
 from zlib import crc32
 
+from mcp_gen.compat.checks.check import checks
 from mcp_gen.compat.checks.judging import CHECK_FAILED
 from mcp_gen.compat.checks.trial import ToolCall
 from mcp_gen.compat.doctor.server_examination import examine_server
@@ -18,7 +20,15 @@ from mcp_gen.compat.transcript import Transport
 from mcp_gen.compat.wire.openers import CommandOpener, HttpOpener, MemoryOpener
 from mcp_gen.compat.zoo.zoo import zoo
 
-__all__ = ["CALLS", "examined", "revisions_to_try", "transport_of"]
+__all__ = [
+    "CALLS",
+    "area_of",
+    "areas_to_try",
+    "examined",
+    "is_in_turn",
+    "revisions_to_try",
+    "transport_of",
+]
 
 CALLS = (
     ToolCall("echo", {"text": "hello"}),
@@ -39,10 +49,13 @@ CALLS = (
 HTTP_CALLS = tuple(one for one in CALLS if one.name in ("echo", "count", "ask_user", "ask_model"))
 """Calls that peers of the rules of HTTP need: each message costs a multiple of one in memory."""
 
+TASK_CALLS = (ToolCall("slow", {}), ToolCall("slow_asking", {}))
+"""Calls that peers of the rules of tasks over HTTP need, too."""
+
 TIMEOUT_S = 1.0
 """Longest wait for an answer: in one process, where it is there at once, if it comes at all."""
-STDIO_TIMEOUT_S = 10.0
-"""Longest wait for an answer of a program, which has to start first."""
+STDIO_TIMEOUT_S = 2.0
+"""Longest wait for an answer of a program that has started."""
 HTTP_TIMEOUT_S = 2.0
 """Longest wait for an answer over loopback."""
 
@@ -55,12 +68,48 @@ def revisions_to_try(requirement: str, *, full: bool = False) -> tuple[str, ...]
     return (revisions[crc32(requirement.encode()) % len(revisions)],)
 
 
+ALWAYS = frozenset({"base", "lifecycle"})
+"""Areas that each server is examined in."""
+ONE_OF = 3
+"""Of so many other areas, or scenarios of other areas, a peer is examined in one."""
+
+
+def areas_to_try(requirement: str, *, full: bool = False) -> frozenset[str]:
+    """Return the areas that the servers of a requirement are examined in; empty for all.
+
+    These are its own, those that are about each message, those of its transport, and a third of the
+    others, which are others for each requirement. All of them if `full`.
+    """
+    if full:
+        return frozenset()
+    own = {area_of(requirement), *ALWAYS}
+    if transport_of(requirement) != "memory":
+        own |= {transport_of(requirement), "transports"}
+    every = {area_of(check.requirement.id) for check in checks().values() if check.side == "server"}
+    return frozenset(one for one in every if one in own or is_in_turn(requirement, one))
+
+
+def is_in_turn(requirement: str, other: str) -> bool:
+    """Return True for one of three others, which are others for each requirement.
+
+    Args:
+        requirement: The requirement.
+        other: The name of an area, or of a scenario.
+    """
+    return crc32(f"{requirement} {other}".encode()) % ONE_OF == 0
+
+
 LONG_CALLS = {"cancellation": (ToolCall("wait", {}),)}
 """Calls that do not end by themselves, by the area of the requirements that need them."""
 
 
 async def examined(
-    peer: type[Any], revision: str, requirement: str = "", *, transport: Transport | None = None
+    peer: type[Any],
+    revision: str,
+    requirement: str = "",
+    *,
+    transport: Transport | None = None,
+    areas: Collection[str] = (),
 ) -> Report:
     """Return the report on a server of the zoo.
 
@@ -69,6 +118,7 @@ async def examined(
         revision: The revision.
         requirement: Requirement that it breaks or keeps, which may need a transport or a long call.
         transport: The transport; None: that of the requirement. An endpoint is examined over HTTP.
+        areas: Areas to examine; empty for all. As a program, it is that of the requirement alone.
     """
     over = transport or transport_of(requirement)
     if over == "stdio":
@@ -78,14 +128,17 @@ async def examined(
         own: type[Any] = type(peer.__name__, (peer,), {})
         if over == "http" or issubclass(peer, ReferenceEndpoint):
             calls = HTTP_CALLS if requirement else CALLS
-            report = await examined_over_http(own, revision, calls)
+            calls += TASK_CALLS if area_of(requirement) == "tasks" else ()
+            report = await examined_over_http(own, revision, calls, areas)
         else:
-            report = await examined_in_memory(own, revision, requirement)
+            report = await examined_in_memory(own, revision, requirement, areas)
     assert [one for one in report.outcomes if one.why.startswith(CHECK_FAILED)] == []
     return report
 
 
-async def examined_in_memory(peer: type[Any], revision: str, requirement: str = "") -> Report:
+async def examined_in_memory(
+    peer: type[Any], revision: str, requirement: str = "", areas: Collection[str] = ()
+) -> Report:
     """Return the report on a server of the zoo in this process."""
     opens = MemoryOpener(lambda spoken: DuplexServing(peer(revision)))
     try:
@@ -96,13 +149,17 @@ async def examined_in_memory(peer: type[Any], revision: str, requirement: str = 
             revisions=(revision,),
             calls=(*CALLS, *long_calls(requirement)),
             timeout_s=TIMEOUT_S,
+            areas=areas,
         )
     finally:
         await opens.aclose()
 
 
 async def examined_over_http(
-    peer: type[Any], revision: str, calls: tuple[ToolCall, ...] = CALLS
+    peer: type[Any],
+    revision: str,
+    calls: tuple[ToolCall, ...] = CALLS,
+    areas: Collection[str] = (),
 ) -> Report:
     """Return the report on a server of the zoo over HTTP."""
     if issubclass(peer, ReferenceEndpoint):
@@ -117,6 +174,7 @@ async def examined_over_http(
             revisions=(revision,),
             calls=calls,
             timeout_s=HTTP_TIMEOUT_S,
+            areas=areas,
         )
 
 

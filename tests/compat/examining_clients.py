@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import asyncio
+import sys
 from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from mcp_gen.compat.doctor.client_examination import examine_client
 from mcp_gen.compat.reference.client_script import ClientScript
 from mcp_gen.compat.report.model import Report
+from mcp_gen.compat.requirements.manifest import requirements
+from mcp_gen.compat.scenarios.commands import CommandStage
 from mcp_gen.compat.scenarios.memory import MemoryStage
 from mcp_gen.compat.scenarios.scenario import scenarios
 from mcp_gen.compat.wire.openers import HttpOpener, MemoryOpener
-from tests.compat.examining import transport_of
+from tests.compat.examining import area_of, is_in_turn, program_of, transport_of
 from tests.compat.local_http import LocalHttpStage
 from tests.support.frames import HANDSHAKE
 
@@ -23,7 +26,14 @@ if TYPE_CHECKING:
     from mcp_gen.compat.transcript import Transport
     from mcp_gen.compat.zoo.zoo import Pair
 
-__all__ = ["LIMIT_S", "PatientStage", "examined_client", "faults_of_pairs"]
+__all__ = [
+    "LIMIT_S",
+    "NEVER_LISTS",
+    "TIMEOUT_S",
+    "PatientStage",
+    "examined_client",
+    "faults_of_pairs",
+]
 
 PAIRS_AT_ONCE = 5
 RUNS_AT_ONCE = 4
@@ -44,11 +54,21 @@ HANGING_IN: Mapping[str, tuple[str, ...]] = {
     DISCONNECTS: (DISCONNECTS, "lifecycle:client:versions:must-disconnect"),
 }
 """Scenarios in which a client of the zoo hangs, by the rule that it breaks with it."""
+COMPARED = frozenset({"base:client:supported", "tools:client:structured"})
+"""Scenarios that checks of other areas look at, too."""
 ALSO_SPOKEN = {
     "lifecycle:client:fallback": (HANDSHAKE,),
     "lifecycle:client:versions:selected": (HANDSHAKE,),
 }
 """Revisions that clients must be seen to speak, too, for a requirement."""
+
+
+OF_PROCESSES = {
+    "lifecycle:client:shutdown": "lifecycle:client:shutdown",
+    "lifecycle:client:shutdown:sigterm": "lifecycle:client:shutdown",
+    "stdio:client:stderr": "stdio:client:stderr",
+}
+"""Scenarios that are run with programs alone, by the rule that they are for."""
 
 
 class PatientStage:
@@ -68,6 +88,7 @@ class PatientStage:
         hanging_in: Collection[str] = (),
     ) -> None:
         self.transport: Transport = transport
+        self.starts_processes = False
         self.at_once = RUNS_AT_ONCE
         self._run = run
         self._hanging_in = hanging_in
@@ -132,37 +153,39 @@ def _over_http(peer: type[ClientScript]) -> LocalHttpStage:
     return LocalHttpStage(run)
 
 
-async def faults_of_pairs(cells: Iterable[tuple[Pair, str]]) -> list[str]:
+async def faults_of_pairs(cells: Iterable[tuple[Pair, str]], *, full: bool = False) -> list[str]:
     """Examine pairs at once; return a line for each peer of which something else was found.
 
     Args:
         cells: Pairs, each with a revision.
+        full: True to examine them in all scenarios: see `scenarios_to_try`.
     """
     turns = asyncio.Semaphore(PAIRS_AT_ONCE)
 
     async def faults(pair: Pair, revision: str) -> list[str]:
         async with turns:
             return [
-                *await _faults_of_breaker(pair, revision),
-                *await _faults_of_twin(pair, revision),
+                *await _faults_of_breaker(pair, revision, full),
+                *await _faults_of_twin(pair, revision, full),
             ]
 
     found = await asyncio.gather(*(faults(pair, revision) for pair, revision in cells))
     return [fault for faults in found for fault in faults]
 
 
-async def _faults_of_breaker(pair: Pair, revision: str) -> list[str]:
+async def _faults_of_breaker(pair: Pair, revision: str, full: bool) -> list[str]:
     id = pair.requirement
-    report = await _examined_at(pair.breaks, id, revision, hanging_in=HANGING_IN.get(id, ()))
+    hanging_in = HANGING_IN.get(id, ())
+    report = await _examined_at(pair.breaks, id, revision, full, hanging_in=hanging_in)
     failed = {one.requirement for one in report.failed()}
     if failed == {id}:
         return []
     return [f"{pair.breaks.__name__} at {revision} breaks {id}, and found was {_findings(report)}"]
 
 
-async def _faults_of_twin(pair: Pair, revision: str) -> list[str]:
+async def _faults_of_twin(pair: Pair, revision: str, full: bool) -> list[str]:
     id = pair.requirement
-    report = await _examined_at(pair.keeps, id, revision)
+    report = await _examined_at(pair.keeps, id, revision, full)
     about = f"{pair.keeps.__name__} at {revision} keeps {id}, and"
     if report.failed():
         return [f"{about} found was {_findings(report)}"]
@@ -172,14 +195,53 @@ async def _faults_of_twin(pair: Pair, revision: str) -> list[str]:
 
 
 async def _examined_at(
-    peer: type[Any], requirement: str, revision: str, *, hanging_in: Collection[str] = ()
+    peer: type[Any],
+    requirement: str,
+    revision: str,
+    full: bool,
+    *,
+    hanging_in: Collection[str] = (),
 ) -> Report:
+    if requirement in OF_PROCESSES:
+        return await _examined_as_command(peer, requirement, revision)
     revisions = (revision, *ALSO_SPOKEN.get(requirement, ()))
     over = transport_of(requirement)
-    # The other scenarios are the same over any transport, and are tried in memory.
-    only = [one.id for one in scenarios(revision, "http") if "http:" in one.id]
-    return await examined_client(
-        peer, revisions, over, hanging_in=hanging_in, only=only if over == "http" else ()
+    only = scenarios_to_try(requirement, revisions, over, full=full)
+    return await examined_client(peer, revisions, over, hanging_in=hanging_in, only=only)
+
+
+def scenarios_to_try(
+    requirement: str, revisions: Iterable[str], over: Transport, *, full: bool = False
+) -> list[str]:
+    """Return the ids of the scenarios that the clients of a requirement are examined in.
+
+    These are those of its area, those that others are compared with, and a third of the others,
+    which are others for each requirement. All of them if `full`; over HTTP those of HTTP: the
+    others are the same over any transport, and are tried in memory.
+    """
+    every = [one.id for revision in revisions for one in scenarios(revision, over)]
+    if over == "http":
+        areas = ("http", area_of(requirement))
+        return [id for id in every if area_of(id) in areas or "http:" in id]
+    return [
+        id
+        for id in every
+        if full
+        or id not in requirements()
+        or id in COMPARED
+        or area_of(id) == area_of(requirement)
+        or is_in_turn(requirement, id)
+    ]
+
+
+async def _examined_as_command(peer: type[Any], requirement: str, revision: str) -> Report:
+    command = [sys.executable, *program_of(peer), "--revision", "{revision}"]
+    return await examine_client(
+        CommandStage([*command, "--server", "{command}"]),
+        target=peer.__name__,
+        revisions=(revision,),
+        limit_s=LIMIT_S,
+        only=(OF_PROCESSES[requirement],),
     )
 
 

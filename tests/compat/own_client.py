@@ -9,6 +9,7 @@ import sys
 from typing import Any
 
 from mcp_gen import Client, ClientSession
+from mcp_gen.compat.scenarios.tasks.receiving import CANCELLED_MESSAGE
 from mcp_gen.core.errors import RequestTimeout
 from mcp_gen.types import (
     CompletionArgument,
@@ -27,6 +28,8 @@ ARGUMENTS: dict[str, dict[str, Any]] = {
     "slow_failing": {"how": "tool"},
     "route": {"region": "eu west", "note": "Grüße", "size": 7},
 }
+FOLLOWED = "slow"
+"""The tool that is called as a task, where there are tasks."""
 GIVE_UP_S = 0.1
 
 
@@ -38,6 +41,8 @@ async def _answer(
 
 
 async def _fill_in(session: ClientSession, params: ElicitRequestFormParams) -> dict[str, str]:
+    if params.message == CANCELLED_MESSAGE:
+        await asyncio.Event().wait()
     return {"name": "Ada"}
 
 
@@ -98,10 +103,23 @@ async def _use_tools(session: ClientSession) -> None:
         if tool.name == "wait":
             with contextlib.suppress(RequestTimeout):
                 await session.call_tool(tool.name, arguments, timeout_s=GIVE_UP_S)
+        elif tool.name == FOLLOWED:
+            await _follow(session, tool.name)
         elif tool.output_schema is not None:
             await session.call_tool(tool.name, arguments, returns=dict[str, Any])
         else:
             await session.call_tool(tool.name, arguments, progress=_reported)
+    if "list" in session.server_capabilities.extra.get("tasks", {}):
+        _ = [one async for one in session.tasks()]
+
+
+async def _follow(session: ClientSession, name: str) -> None:
+    """Call a tool as a task, follow it to its end, and cancel another."""
+    task = await session.start_tool(name)
+    if task.id is not None:
+        _ = [state async for state in task]
+    await task.result()
+    await (await session.start_tool(name)).cancel()
 
 
 if __name__ == "__main__":

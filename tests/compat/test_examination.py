@@ -14,6 +14,7 @@ import pytest
 import mcp_wire
 from mcp_gen.compat.checks.check import checks
 from mcp_gen.compat.checks.judging import CHECK_FAILED
+from mcp_gen.compat.checks.trial import ServerTrial
 from mcp_gen.compat.doctor.server_examination import examine_server
 from mcp_gen.compat.json_values import Json
 from mcp_gen.compat.patience import Patience, Waits
@@ -114,7 +115,7 @@ def test_a_wait_in_vain_is_the_only_long_one_of_its_turn_at_any_revision() -> No
     here, there = Waits(patience), Waits(patience)
     here.begin("a check")
     assert here.timeout_s == 5.0
-    here.in_vain()
+    here.in_vain(5.0)
     there.begin("a check")
     assert here.timeout_s == there.timeout_s == 1.0
     there.begin("another check")
@@ -126,7 +127,19 @@ def test_a_shorter_wait_is_long_enough_for_a_server_that_is_slow() -> None:
     patience.heard(1.5)
     assert patience.shorter_s == 4.5
     patience.heard(3.0)
-    assert patience.shorter_s == 5.0
+    assert patience.shorter_s == patience.longest_s == 9.0
+
+
+def test_a_wait_is_doubtful_once_an_answer_was_so_slow_that_it_would_be_longer_now() -> None:
+    waits = Waits(Patience(1.0))
+    waits.begin("a check")
+    waits.in_vain(waits.timeout_s)
+    doubts = []
+    for waited_s in (0.3, 0.4):
+        waits.patience.heard(waited_s)
+        doubts.append(waits.is_doubtful)
+    waits.begin("another check")
+    assert [*doubts, waits.is_doubtful] == [False, True, False]
 
 
 async def test_an_examination_can_be_of_some_areas_alone() -> None:
@@ -141,8 +154,8 @@ async def test_an_examination_can_be_of_some_areas_alone() -> None:
 def test_a_process_gets_time_to_start_until_one_has_started_or_none_has() -> None:
     patience = Patience(5.0)
     assert patience.start_s == 20.0
-    patience.start_in_vain()
-    assert patience.start_s == 5.0
+    patience.open_in_vain()
+    assert (patience.start_s, patience.open_s) == (1.0, 1.0)
     patience.heard(4.0, is_first=True)
     assert (patience.start_s, patience.shorter_s) == (12.0, 1.0)
 
@@ -159,6 +172,50 @@ def replaced(id: str, **members: Any) -> Generator[None]:
         yield
     finally:
         checks()[id] = kept
+
+
+class SlowFromThenOn(HangsOnUnknownMethods):
+    """Takes half a second for a ping, on any connection, once it was asked an unknown method."""
+
+    is_slow = False
+
+    async def answer(self, call: ReferenceCall) -> Json:
+        if call.method not in self.profile.methods:
+            SlowFromThenOn.is_slow = True
+        return await super().answer(call)
+
+    async def ping(self, call: ReferenceCall) -> Json:
+        await asyncio.sleep(0.5 if self.is_slow else 0)
+        return {}
+
+
+async def waiting_probe(trial: ServerTrial) -> None:
+    client = await trial.main()
+    reply = await client.ask_frame(client.request_frame("com.example/unheard-of"))
+    if reply.timed_out:
+        trial.broken("an answer", "none", reply.asked)
+
+
+@pytest.mark.parametrize(
+    ("server", "verdict"), [(HangsOnUnknownMethods, "failed"), (SlowFromThenOn, "not tested")]
+)
+async def test_an_answer_is_missing_only_if_others_are_not_nearly_as_late(
+    server: type[ReferenceServer], verdict: str
+) -> None:
+    opens = MemoryOpener(lambda spoken: DuplexServing(server(spoken)))
+    with replaced("tools:errors:unknown", probe=waiting_probe):
+        report = await examine_server(
+            opens,
+            target="",
+            transport="memory",
+            revisions=(NEWEST,),
+            areas=("tools",),
+            timeout_s=1.0,
+        )
+    await opens.aclose()
+    (outcome,) = [one for one in report.outcomes if one.requirement == "tools:errors:unknown"]
+    assert outcome.verdict == verdict
+    assert bool(outcome.findings) is (verdict == "failed")
 
 
 async def failing_probe(trial: object) -> None:

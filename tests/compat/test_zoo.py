@@ -15,7 +15,7 @@ from mcp_gen.compat.report.model import Report
 from mcp_gen.compat.requirements.manifest import requirements, rows
 from mcp_gen.compat.transcript import Transport
 from mcp_gen.compat.zoo.zoo import Pair, zoo
-from tests.compat.examining import examined, revisions_to_try
+from tests.compat.examining import areas_to_try, examined, revisions_to_try
 from tests.requirements.pending import unchecked
 
 SERVERS = [pair for pair in zoo().values() if requirements()[pair.requirement].applies == "server"]
@@ -32,12 +32,14 @@ class PairAt(NamedTuple):
 
     pair: Pair
     revision: str
+    areas: frozenset[str] = frozenset()
+    """Areas that both are examined in; empty for all."""
 
     async def faults(self) -> list[str]:
         """Return what is wrong with what the doctor says of both."""
         id = self.pair.requirement
-        broken = await examined(self.pair.breaks, self.revision, id)
-        kept = await examined(self.pair.keeps, self.revision, id)
+        broken = await examined(self.pair.breaks, self.revision, id, areas=self.areas)
+        kept = await examined(self.pair.keeps, self.revision, id, areas=self.areas)
         wrong: list[str] = []
         if found(broken) != {id}:
             wrong.append(f"{id} at {self.revision}: of {broken.target} it found {told(broken)}")
@@ -62,7 +64,10 @@ def told(report: Report) -> dict[str, str]:
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
-    """Run a test of pairs with those of one module of the zoo; with `--full` at each revision."""
+    """Run a test of pairs with those of one module of the zoo.
+
+    With `--full` at each revision, and in all areas: see `areas_to_try`.
+    """
     if "pairs" in metafunc.fixturenames:
         full = bool(metafunc.config.getoption("full"))
         groups: dict[str, list[PairAt]] = {}
@@ -70,7 +75,8 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
             room = pair.breaks.__module__.rpartition("servers.")[2]
             for revision in revisions_to_try(pair.requirement, full=full):
                 name = f"{room} {revision}" if full else room
-                groups.setdefault(name, []).append(PairAt(pair, revision))
+                areas = areas_to_try(pair.requirement, full=full)
+                groups.setdefault(name, []).append(PairAt(pair, revision, areas))
         parts = {
             f"{name} from {start}": pairs[start : start + MAX_PAIRS]
             for name, pairs in groups.items()

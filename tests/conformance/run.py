@@ -1,7 +1,8 @@
 """Runs the official conformance suite against our server and client: `nox -s conformance`.
 
 Each scenario of each version of the suite is a process of its own, at each of its revisions.
-There is no list of expected failures: every check passes, or the run fails.
+There is no list of expected failures: every check passes, or the run fails. What the doctor finds
+about the same server and client is compared with a whole leg.
 """
 
 from __future__ import annotations
@@ -15,6 +16,9 @@ from rich.markup import escape
 from rich.table import Table
 
 from tests.conformance import bridge_leg, client_leg, server_leg
+from tests.conformance.agreement.comparison import Compared, counted, faults_of
+from tests.conformance.agreement.ours import OURS, compared
+from tests.conformance.agreement.table import disagreements, table
 from tests.conformance.suite import SUITES, Cell, LegName, Outcome, Suite, Unusable
 
 LEGS: tuple[LegName, ...] = ("server", "client")
@@ -41,6 +45,14 @@ def show(console: Console, outcomes: dict[Cell, Outcome]) -> None:
             console.print(f"[red]{named}[/]: {escape(fault)}", soft_wrap=True)
 
 
+def show_agreement(console: Console, found: tuple[Compared, ...]) -> None:
+    """Print how many checks the doctor agrees on, and those that it did not come to judge."""
+    counts = ", ".join(f"{number} {kind}" for kind, number in counted(found).most_common())
+    console.print(f"compared with the doctor: {counts}")
+    for one in dict.fromkeys(str(one) for one in found if one.kind == "suite alone"):
+        console.print(f"  {one}", soft_wrap=True)
+
+
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--suite", type=Path, required=True, help="where npm installed it")
@@ -54,8 +66,8 @@ def main() -> int:
     told = parser.parse_args()
     suite = Suite(told.suite)
     if told.bridge:
-        found, status = bridge_leg.run(suite, told.bridge, told.scenarios)
-        show(Console(width=None if sys.stdout.isatty() else 150), found)
+        bridged, status = bridge_leg.run(suite, told.bridge, told.scenarios)
+        show(Console(width=None if sys.stdout.isatty() else 150), bridged)
         return status
     legs: list[LegName] = [leg for leg in LEGS if told.leg in (None, leg)]
     cells = [cell for leg in legs for version in SUITES for cell in OF[leg].cells(suite, version)]
@@ -69,6 +81,13 @@ def main() -> int:
             outcomes |= OF[leg].run(suite, wanted, faults)
     console = Console(width=None if sys.stdout.isatty() else 150)
     show(console, outcomes)
+    for leg in () if told.scenarios else legs:
+        faults += table(leg).strangers(cell.scenario for cell in cells if cell.leg == leg)
+        of_leg = {cell: outcome for cell, outcome in outcomes.items() if cell.leg == leg}
+        found = compared(leg, of_leg)
+        show_agreement(console, found)
+        known = [line for line in disagreements() if line.leg == leg]
+        faults += faults_of(OURS, found, known)
     for fault in faults:
         console.print(f"[red]{escape(fault)}[/]", soft_wrap=True)
     for leg in legs:

@@ -7,14 +7,14 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Generator
+from collections.abc import Callable, Generator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
 
 from tests.conformance.suite import Cell, Outcome, Suite, Unusable
 
-__all__ = ["LEFT_OUT", "ServerUnderTest", "cells", "run"]
+__all__ = ["LEFT_OUT", "ServerUnderTest", "cells", "outcomes", "run"]
 
 LEFT_OUT = {
     "tasks-status-notifications": "it skips itself: it cannot open the stream that brings them yet",
@@ -40,13 +40,28 @@ def run(suite: Suite, cells: list[Cell], faults: list[str], *module: str) -> dic
 
     `module` is the module of the server under test, and its arguments.
     """
-    with serving(faults, *module) as server, ThreadPoolExecutor(AT_ONCE) as workers:
+    with serving(faults, *module) as server:
+        return outcomes(suite, cells, server.url, lambda: server.died)
 
-        def outcome(cell: Cell) -> Outcome | None:
-            # The suite runs a scenario at a revision that it is not about only if it is forced to.
-            force = ("--force",) if cell.scenario.startswith(tuple(EXTENSIONS)) else ()
-            return None if server.died else suite.outcome(cell, "--url", server.url, *force)
 
+def outcomes(
+    suite: Suite, cells: list[Cell], url: str, died: Callable[[], bool] = lambda: False
+) -> dict[Cell, Outcome]:
+    """Run the cells against any server, a few at once.
+
+    Args:
+        suite: The suite.
+        cells: The cells.
+        url: The server's endpoint.
+        died: Tells whether the server is gone; the cells after that are missing.
+    """
+
+    def outcome(cell: Cell) -> Outcome | None:
+        # The suite runs a scenario at a revision that it is not about only if it is forced to.
+        force = ("--force",) if cell.scenario.startswith(tuple(EXTENSIONS)) else ()
+        return None if died() else suite.outcome(cell, "--url", url, *force)
+
+    with ThreadPoolExecutor(AT_ONCE) as workers:
         found = zip(cells, workers.map(outcome, cells), strict=True)
         return {cell: outcome for cell, outcome in found if outcome is not None}
 

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal, TypeAlias
 
-__all__ = ["SUITES", "Cell", "LegName", "Outcome", "Suite", "Unusable"]
+__all__ = ["SUITES", "Cell", "LegName", "Outcome", "Suite", "Unusable", "Verdict"]
 
 SUITES = ("0.2.0-alpha.12", "0.1.16")
 NODE = 22
@@ -23,6 +23,14 @@ SCENARIO_S = 90.0
 
 PASSED, FAILED, WARNING, SKIPPED = "SUCCESS", "FAILURE", "WARNING", "SKIPPED"
 LegName: TypeAlias = Literal["server", "client"]
+Verdict: TypeAlias = Literal["passed", "failed", "not tested"]
+VERDICTS: dict[str, Verdict] = {
+    SKIPPED: "not tested",
+    PASSED: "passed",
+    WARNING: "failed",
+    FAILED: "failed",
+}
+"""Verdicts by status of a check, the weightiest last; a note (INFO) has none."""
 
 _LISTED = re.compile(r"^ +- (?P<name>\S+)(?: \[(?P<about>[^\]]+)\])?", re.MULTILINE)
 _DATES = re.compile(r"\d{4}-\d\d-\d\d(,\d{4}-\d\d-\d\d)*")
@@ -51,6 +59,8 @@ class Outcome:
     faults: list[str] = field(default_factory=list[str])
     skipped: list[str] = field(default_factory=list[str])
     """The names of the checks that were skipped."""
+    verdicts: dict[str, Verdict] = field(default_factory=dict[str, Verdict])
+    """The verdict by check; of one that repeats, the weightiest."""
 
     def __str__(self) -> str:
         said = "/".join(str(self.counts[status]) for status in (PASSED, FAILED, WARNING))
@@ -113,6 +123,7 @@ class Suite:
             complaints = [path.read_text() for path in Path(folder).rglob("stderr.txt")]
         checks = [check for one in written for check in json.loads(one)]
         outcome = Outcome(Counter(check["status"] for check in checks))
+        outcome.verdicts = _verdicts(checks)
         outcome.skipped = [one["name"] for one in checks if one["status"] == SKIPPED]
         outcome.faults = [_fault(one) for one in checks if one["status"] in (FAILED, WARNING)]
         # Some scenarios let the client fail; ours need not.
@@ -138,6 +149,13 @@ class Suite:
         except subprocess.TimeoutExpired:
             return f"it did not end within {SCENARIO_S:.0f} s", -1
         return run.stdout.decode(errors="replace"), run.returncode
+
+
+def _verdicts(checks: list[dict[str, Any]]) -> dict[str, Verdict]:
+    found: dict[str, Verdict] = {}
+    for status, verdict in VERDICTS.items():
+        found |= {one["id"]: verdict for one in checks if one["status"] == status}
+    return found
 
 
 def _fault(check: dict[str, Any]) -> str:

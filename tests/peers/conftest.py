@@ -11,20 +11,31 @@ from pathlib import Path
 import pytest
 
 from tests.peers.command import Command
-from tests.peers.inspector import Ran, inspect
+from tests.peers.inspecting.inspector import Ran, inspect
 from tests.peers.ways import INSPECTED, Ask, Way, served
 from tests.peers.web import PATHS
 
+FULL_ALONE = ("test_agreement.py",)
+"""Modules that are run with `--full` alone: they take minutes."""
 
-def pytest_configure() -> None:
+
+def pytest_configure(config: pytest.Config) -> None:
     if find_spec("mcp") is None:
         raise pytest.UsageError("tests/peers needs the official SDK as a peer: run `nox -s peers`")
     packages = {"PEERS_TYPESCRIPT", "PEERS_SERVERS", "PEERS_EXAMINED", "PEERS_INSPECTOR"}
+    if config.getoption("full"):
+        packages.add("PEERS_SUITE")
     if not packages <= os.environ.keys() or shutil.which("node") is None:
         # Fail instead of skip: a peer that was not run did not pass.
         raise pytest.UsageError("tests/peers needs Node and its packages: run `nox -s peers`")
     # The HTTP servers of the tests run on this machine.
     os.environ["NO_PROXY"] = os.environ["no_proxy"] = "127.0.0.1"
+
+
+def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
+    """Leave out the modules that take minutes."""
+    is_left_out = collection_path.name in FULL_ALONE and not config.getoption("full")
+    return True if is_left_out else None
 
 
 @pytest.fixture

@@ -7,7 +7,8 @@ import os
 import re
 import socket
 import sys
-from contextlib import AsyncExitStack
+from collections.abc import AsyncIterator
+from contextlib import AsyncExitStack, ExitStack, asynccontextmanager
 from functools import cache
 from pathlib import Path
 from typing import NamedTuple
@@ -71,10 +72,9 @@ class Examined(NamedTuple):
 
 
 ALL = (
-    # Each connection over stdio starts a process, which takes these a second: HTTP has the rest.
-    Examined("official", "stdio", (OLDEST, "2026-07-28")),
+    Examined("official", "stdio"),
     Examined("official", "http"),
-    Examined("fastmcp", "stdio", (OLDEST,)),
+    Examined("fastmcp", "stdio"),
     Examined("fastmcp", "http"),
     Examined("typescript", "stdio"),
     Examined("typescript", "http"),
@@ -103,12 +103,8 @@ async def _examined(one: Examined) -> Report:
             nowhere = os.open(os.devnull, os.O_WRONLY)
             ended.callback(os.close, nowhere)
             opens: Opens = CommandOpener(command_of(one), env="inherit", stderr=nowhere)
-        elif one.server == "ours":
-            app = ours.asgi("/mcp", legacy_sse_path="/sse")
-            web = await ended.enter_async_context(serving(app))
-            opens = HttpOpener(web.url, sse_url=f"{web.origin}/sse")
         else:
-            origin = await asyncio.to_thread(_start, one, ended)
+            origin = await ended.enter_async_context(served(one))
             opens = HttpOpener(f"{origin}/mcp", sse_url=f"{origin}/sse")
         return await examine_server(
             opens,
@@ -120,7 +116,18 @@ async def _examined(one: Examined) -> Report:
         )
 
 
-def _start(one: Examined, ended: AsyncExitStack) -> str:
+@asynccontextmanager
+async def served(one: Examined) -> AsyncIterator[str]:
+    """Serve a server over HTTP; yield its origin."""
+    if one.server == "ours":
+        async with serving(ours.asgi("/mcp", legacy_sse_path="/sse")) as web:
+            yield web.origin
+    else:
+        with ExitStack() as ended:
+            yield await asyncio.to_thread(_start, one, ended)
+
+
+def _start(one: Examined, ended: ExitStack) -> str:
     """Start a server over HTTP; return its origin."""
     words = command_of(one)
     if one.server != "everything":

@@ -12,10 +12,16 @@ from typing import Any
 import pytest
 
 from mcp_gen.compat.checks.judging import CHECK_FAILED
+from mcp_gen.compat.checks.trial import NO_ANSWER
+from mcp_gen.compat.doctor.server_examination import TOO_SLOW
 from mcp_gen.compat.requirements.manifest import requirements
 from tests.peers.examinations import ALL, EXAMINED, FAST, Examined, report_on
 
 FINDINGS: dict[str, Any] = tomllib.loads((EXAMINED / "findings.toml").read_text("utf-8"))
+LATE = (TOO_SLOW, NO_ANSWER)
+"""Why a check was not made whose answers a busy machine has held up."""
+SHARE = 0.8
+"""Least part of the known findings that must be found, on any machine."""
 EVERYWHERE = "any"
 """Table of what a server does over every transport."""
 
@@ -49,9 +55,18 @@ def expected(one: Examined) -> set[tuple[str, str]]:
     }
 
 
+def late(one: Examined) -> set[tuple[str, str]]:
+    """Return what was not tested because an answer did not come in time."""
+    outcomes = report_on(one).outcomes
+    return {(each.requirement, each.revision) for each in outcomes if each.why in LATE}
+
+
 def test_the_doctor_finds_what_is_wrong_and_nothing_else(one: Examined) -> None:
     found = {(each.requirement, each.revision) for each in report_on(one).failed()}
-    assert found == expected(one)
+    # On a busy machine a check may come to no end, and never to a wrong one.
+    assert found - expected(one) == set()
+    assert expected(one) - found <= late(one)
+    assert len(found) >= SHARE * len(expected(one))
 
 
 def test_every_check_of_the_doctor_comes_to_an_end(one: Examined) -> None:

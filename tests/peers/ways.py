@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 import pytest
 
-from tests.peers.inspector import Ran
+from tests.peers.inspecting.inspector import Ran
 from tests.peers.observations import TOOLS as EVERYTHING_HAS
 from tests.peers.web import PATHS, Served, serving
 

@@ -23,5 +23,5 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
 def test_the_example_passes_over_each_transport(over: str, tmp_path: Path) -> None:
     shutil.copytree(EXAMPLE, tmp_path / "testing", ignore=shutil.ignore_patterns("__pycache__"))
     ran = run_pytest(tmp_path / "testing", f"--mcp-over={over}", plugins=ASYNCIO)
-    assert ran.counts == {"passed": 32}, ran.text
-    assert len(ran.matrix) == 8, "the revisions, and seven tests"
+    assert ran.counts == {"passed": 44}, ran.text
+    assert len(ran.matrix) == 10, "the revisions, and nine tests"

@@ -105,6 +105,65 @@ ZOO = """
         mcp_zoo.breaking("tools:colours")
 """
 
+ZOO_OVER_HTTP = """
+    import pytest
+    from mcp_gen import Client
+    from mcp_gen.core.errors import UsageError
+
+    pytestmark = [pytest.mark.anyio, pytest.mark.mcp_revisions("2025-11-25")]
+
+
+    async def test_the_strict_one(mcp_zoo):
+        async with Client("mine") as client:
+            session = await client.connect(mcp_zoo.reference().url)
+            await session.call_tool("echo", {"text": "hello"})
+
+    async def test_one_that_breaks_a_rule_of_http(mcp_zoo):
+        server = mcp_zoo.breaking("http:origin")
+        async with Client("mine") as client:
+            session = await client.connect(server.url)
+            await session.call_tool("echo", {"text": "hello"})
+        assert any(one.transport == "http" for one in server.transcripts)
+        with pytest.raises(UsageError, match="connect to its `url`"):
+            server.command
+
+    async def test_a_client_that_breaks_a_rule(mcp_zoo):
+        from mcp_gen.compat.wire.openers import HttpOpener
+        from mcp_gen.compat.zoo.zoo import zoo
+
+        client = zoo()["http:client:session:sent"].breaks
+        await client(HttpOpener(mcp_zoo.reference().url), "2025-11-25").run()
+"""
+PLAIN = """
+    import pytest
+    from mcp_gen import ToolError
+    from mcp_gen.compat.reference.peers import ServerPeer
+    from mcp_gen.compat.zoo.zoo import zoo
+
+    pytestmark = [pytest.mark.mcp_revisions("2025-06-18")]
+
+
+    @pytest.fixture
+    def mcp_server(mcp_revision):
+        return ServerPeer(zoo()["base:notifications:no-id"].breaks, mcp_revision)
+
+    def test_it_lists(mcp_sync_session):
+        assert mcp_sync_session.revision == "2025-06-18"
+        assert mcp_sync_session.collect(lambda mcp: mcp.tools())
+
+    def test_it_raises(mcp_sync_session):
+        with pytest.raises(ToolError):
+            mcp_sync_session.run(lambda mcp: mcp.call_tool("fail", returns=str))
+
+    def test_it_counts(mcp_sync_session):
+        async def count(mcp):
+            steps = []
+            await mcp.call_tool("count", {"steps": 2}, progress=lambda *step: steps.append(step))
+            return steps
+
+        mcp_sync_session.run(count)
+"""
+
 
 @pytest.fixture
 def anyio_backend() -> str:
@@ -122,6 +181,8 @@ def run_of_all(tmp_path_factory: pytest.TempPathFactory) -> tuple[Outcome, dict[
         "later": BROKEN_LATER,
         "other_sdk": OTHER_SDK,
         "zoo": ZOO,
+        "zoo_over_http": ZOO_OVER_HTTP,
+        "plain": PLAIN,
     }
     return run_parts(tmp_path_factory.mktemp("judged"), Start(tests))
 
@@ -228,3 +289,17 @@ def test_what_the_zoo_breaks_is_no_finding_of_the_test_of_a_client(
     }, part.text
     assert "no server breaks 'tools:colours'" in part.text
     assert part.matrix[1][1:] == 5 * ["passed"]
+
+
+def test_servers_of_the_zoo_have_urls_and_clients_are_judged_over_http(
+    judged: dict[str, PartOutcome],
+) -> None:
+    part = judged["zoo_over_http"]
+    assert part.counts == {"passed": 2, "failed": 1}, part.text
+    assert "MUST http:client:session:sent (the client)" in part.text
+
+
+def test_plain_functions_have_a_session_too_and_are_judged(judged: dict[str, PartOutcome]) -> None:
+    part = judged["plain"]
+    assert part.counts == {"passed": 2, "failed": 1}, part.text
+    assert "MUST base:notifications:no-id (the server)" in part.text

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 import select
+import subprocess
 import sys
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
@@ -16,6 +17,7 @@ from mcp_gen import Client, SessionLost, TransportError
 from mcp_gen.compat.recording import RecordingTransport
 from mcp_gen.transports import command
 from mcp_gen.transports.command import CommandTransport
+from mcp_gen.transports.process_tree import ProcessTree
 from tests.support.frames import HANDSHAKE, each_lifecycle, server_violations
 from tests.support.requirement import requirement
 
@@ -309,7 +311,7 @@ async def test_a_command_that_ignores_the_end_of_its_stdin_gets_sigterm(
         assert started.log() == "SIGTERM\n"
 
 
-@requirement("lifecycle:client:shutdown")
+@requirement("lifecycle:client:shutdown", "lifecycle:client:shutdown:sigterm")
 async def test_a_command_that_ignores_sigterm_is_killed(monkeypatch: pytest.MonkeyPatch) -> None:
     ignoring_stdin(monkeypatch)
     async with running(python(IGNORES_SIGTERM)) as (transport, started):
@@ -358,6 +360,25 @@ async def test_a_close_that_is_cancelled_as_the_command_ends_is_cancelled(turns:
         async with asyncio.timeout(WAIT_S):
             while process.get_returncode() is None:  # noqa: ASYNC110  # no event is left to await
                 await asyncio.sleep(0)
+
+
+async def test_a_process_that_has_ended_and_that_nobody_waits_for_is_not_waited_for() -> None:
+    # Nobody else takes note of its end: asyncio does not know of it.
+    ended = await asyncio.to_thread(subprocess.Popen, python(""), start_new_session=True)
+    await asyncio.to_thread(os.waitid, os.P_PID, ended.pid, os.WEXITED | os.WNOWAIT)
+    tree = ProcessTree(ended.pid)
+    assert tree.signal(0), "it is still there, as an entry in the table of processes"
+    async with asyncio.timeout(WAIT_S / 2):
+        await tree.wait_ended(WAIT_S)
+    assert await asyncio.to_thread(ended.wait) == 0
+
+
+async def test_terminating_sends_sigterm_to_all_that_a_command_has_started() -> None:
+    async with running(python(HAS_A_CHILD, ENDS_ON_SIGTERM, "stays")) as (transport, started):
+        transport.terminate()
+        assert await transport.wait_for_exit(WAIT_S)
+        log = started.log()
+    assert log == "SIGTERM\n"
 
 
 async def test_closing_twice_does_nothing() -> None:

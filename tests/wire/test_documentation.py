@@ -13,7 +13,7 @@ import pytest
 
 import mcp_wire
 from mcp_wire.extensions.tasks import types as tasks
-from tests.wire.docstrings import documented, structs
+from tests.wire.docstrings import attributes, documented, structs
 from tests.wire.revisions import Kept, every_revision, kept
 
 WHOLE = "# --- Whole messages ---"
@@ -44,9 +44,27 @@ def test_every_field_has_a_line(revision: str) -> None:
     assert fields - lines == set()
 
 
+def test_every_tag_of_the_newest_revision_has_a_line() -> None:
+    there = structs(kept(mcp_wire.LATEST).types)
+    tags = {f"{n}.{one}" for n, kind in there.items() for one in tags_of(kind)}
+    lines = {f"{n}.{one}" for n, kind in there.items() for one in documented(kind)}
+    assert len(tags) > 40
+    assert tags - lines == set()
+
+
+def tags_of(kind: type[msgspec.Struct]) -> set[str]:
+    """Return the attributes that a class annotates and that are no fields."""
+    return attributes(kind) - {*kind.__struct_fields__}
+
+
+def test_the_line_of_a_tag_says_its_value() -> None:
+    kind: type[msgspec.Struct] = kept(mcp_wire.LATEST).named("TextContent")
+    assert documented(kind)["type"] == "Always `text` on the wire; the class sets it."
+
+
 def test_every_struct_and_field_of_an_extension_has_a_line() -> None:
     there = structs(tasks)
-    fields = {f"{n}.{one}" for n, kind in there.items() for one in kind.__struct_fields__}
+    fields = {f"{n}.{one}" for n, kind in there.items() for one in attributes(kind)}
     lines = {f"{n}.{one}" for n, kind in there.items() for one in documented(kind)}
     assert (fields - lines, [n for n, kind in there.items() if not kind.__doc__]) == (set(), [])
 

@@ -281,11 +281,12 @@ def _essence(schema: Object) -> Object:
 
 
 def values_of(schema: Object) -> list[Any] | None:
-    """Return the values that a schema lists; None if it lists none."""
-    if "const" in schema:
-        return [schema["const"]]
+    """Return the values that a schema lists; None if it has no list of them."""
     found: list[Any] | None = schema.get("enum")
-    return found
+    if "const" not in schema:
+        return found
+    constant = schema["const"]
+    return [constant] if found is None or same(constant) in map(same, found) else []
 
 
 def kinds_of(schema: Object) -> frozenset[str]:

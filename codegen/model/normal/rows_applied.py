@@ -5,7 +5,7 @@ import json
 from typing import Any
 
 from codegen.errors import Stop, Stopped
-from codegen.model.normal.vocabulary import ANYTHING, REF
+from codegen.model.normal.vocabulary import ANYTHING, AT, REF
 from codegen.model.overlay import Overlay
 from codegen.schema.json_values import Object
 from codegen.schema.load import Source
@@ -67,7 +67,12 @@ def fix_constants(revision: str, name: str, schema: Object, overlay: Overlay) ->
         known = schema.get("properties", {}).get(row["property"])
         # What says itself which value it has is an extension's, and has its own.
         if known is not None and "const" not in known:
-            schema["properties"][row["property"]] = {"const": row["value"], "type": "string"}
+            place = {AT: known[AT]} if AT in known else {}
+            schema["properties"][row["property"]] = {
+                "const": row["value"],
+                "type": "string",
+                **place,
+            }
             row.use("the row")
 
 

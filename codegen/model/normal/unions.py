@@ -1,11 +1,14 @@
 """Checks of unions: that arms exclude each other where the schema says so, and discriminators."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from itertools import combinations
+from typing import Any
 
-from codegen.model.normal.fold import Folder, same, values_of
+from codegen.model.bounds import bounds
+from codegen.model.normal.fold import Folder, kinds_of, same, values_of
 from codegen.model.normal.vocabulary import REF
 from codegen.schema.json_values import Object
+from codegen.schema.keywords import KEYWORDS, TYPES
 
 UNIONS = ("anyOf", "oneOf")
 
@@ -52,6 +55,43 @@ def without_tag(schema: Object, word: str, folder: Folder) -> int | None:
         if len(values) != 1 or wire not in whole.get("required", ()) or told not in ([], values):
             return i
     return None
+
+
+def unlike_bounds(arms: list[Object], folder: Folder, checked: Callable[[str], bool]) -> list[str]:
+    """Return the bounds that some arms of a union have, and others that take the same kind lack.
+
+    Beside the type of a union a bound is one of all values of its kind.
+    """
+    by_kind: dict[str, set[frozenset[tuple[tuple[str, ...], str, str]]]] = {}
+    for arm in _leaves(arms, folder, set()):
+        found = [
+            (one.at, one.keyword, same(one.value)) for one in bounds(arm) if checked(one.keyword)
+        ]
+        for kind in kinds_of(arm):
+            named = kind if kind in TYPES else "number"
+            own = frozenset(one for one in found if one[0] or named in KEYWORDS[one[1]].kinds)
+            by_kind.setdefault(kind, set()).add(own)
+    unlike = (
+        word
+        for several in by_kind.values()
+        for _, word, _ in frozenset[Any]().union(*several) - several.pop().intersection(*several)
+    )
+    return sorted(set(unlike))
+
+
+def _leaves(arms: Iterable[Object], folder: Folder, passed: set[str]) -> Iterator[Object]:
+    """Yield the arms of a union and of those inside it, with references followed."""
+    for arm in arms:
+        if "$ref" in arm:
+            if name_of(arm) in passed:
+                continue
+            passed.add(name_of(arm))
+        whole = folder.resolve(arm)
+        inner = next((whole[word] for word in UNIONS if word in whole), None)
+        if inner is None:
+            yield whole
+        else:
+            yield from _leaves(inner, folder, passed)
 
 
 def flat(arms: Iterable[Object]) -> list[Object]:

@@ -10,14 +10,16 @@ _LARGEST = 2**63 - 1
 """The largest integer that msgspec takes for a literal; the smallest is one further from zero."""
 
 
-def listed(schema: Object) -> Object:
-    """Return the schema of the values that a schema lists, each once.
+def listed(schema: Object, bounds: Object) -> Object:
+    """Return the schema of the values that a schema lists, each once, with its bounds.
 
     Raises:
         ValueError: a value that no literal holds, or none that has the type beside it.
     """
     kinds = kinds_of({"type": schema["type"]}) if "type" in schema else None
     given = values_of(schema) or []
+    if not given:
+        raise ValueError("no value that the `enum` beside it has")
     kept = {same(value): value for value in given if kinds is None or kind_of(value) in kinds}
     if not kept:
         raise ValueError("no value that has its `type`")
@@ -29,6 +31,7 @@ def listed(schema: Object) -> Object:
         choices += booleans
     there = {"type": schema["type"]} if isinstance(schema.get("type"), str) else {}
     chosen: Object = {"const": choices[0]} if len(choices) == 1 else {"enum": choices}
+    chosen |= bounds
     if len(choices) == len(given):
         return {**chosen, **there}
     arms: list[Object] = [chosen] if choices else []

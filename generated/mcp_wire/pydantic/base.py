@@ -19,7 +19,12 @@ class WireModel(BaseModel):
     """Base of all models: strict, drops unknown keys, built from attribute names or wire keys."""
 
     model_config = ConfigDict(
-        extra="ignore", populate_by_name=True, strict=True, allow_inf_nan=False
+        extra="ignore",
+        populate_by_name=True,
+        strict=True,
+        allow_inf_nan=False,
+        # What BaseModel has is told apart by an underscore.
+        protected_namespaces=(),
     )
 
     @classmethod

@@ -8,14 +8,28 @@ read and keep. `meta` is `_meta`: metadata by key, kept whatever the keys.
 
 from __future__ import annotations
 
+import typing
 from typing import Annotated, Literal, TypeAlias
 
-from pydantic import Field, Strict, StrictInt, StrictStr
+from pydantic import Field, PlainValidator, Strict, StrictInt, StrictStr
 from typing_extensions import TypeAliasType
 
 from mcp_wire.base import UnknownContent
 from mcp_wire.pydantic.base import AnyJson, OpenModel, Picked, Tagged, WireModel
 from mcp_wire.v2025_11_25 import types
+
+
+def _exactly(*values: object) -> PlainValidator:
+
+    def checked(value: object) -> object:
+        if not isinstance(value, float) and any(
+            isinstance(value, bool) == isinstance(one, bool) and value == one for one in values
+        ):
+            return value
+        raise ValueError(f"Input should be {' or '.join(map(repr, values))}")
+
+    return PlainValidator(checked, json_schema_input_type=typing.Literal[values])
+
 
 __all__ = [
     "Annotations",
@@ -2154,7 +2168,7 @@ class URLElicitationRequired(WireModel):
     https://modelcontextprotocol.io/specification/2025-11-25/schema#urlelicitationrequirederror
     """
 
-    code: Literal[-32042] = -32042
+    code: Annotated[Literal[-32042], _exactly(-32042)] = -32042
     """Always -32042."""
     message: str
     """Description of the required action in one short sentence."""

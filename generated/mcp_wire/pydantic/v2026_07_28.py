@@ -8,14 +8,28 @@ read and keep. `meta` is `_meta`: metadata by key, kept whatever the keys.
 
 from __future__ import annotations
 
+import typing
 from typing import Annotated, Literal, TypeAlias
 
-from pydantic import Field, Strict, StrictInt, StrictStr
+from pydantic import Field, PlainValidator, Strict, StrictInt, StrictStr
 from typing_extensions import TypeAliasType
 
 from mcp_wire.base import UnknownContent
 from mcp_wire.pydantic.base import AnyJson, OpenModel, Picked, Tagged, WireModel
 from mcp_wire.v2026_07_28 import types
+
+
+def _exactly(*values: object) -> PlainValidator:
+
+    def checked(value: object) -> object:
+        if not isinstance(value, float) and any(
+            isinstance(value, bool) == isinstance(one, bool) and value == one for one in values
+        ):
+            return value
+        raise ValueError(f"Input should be {' or '.join(map(repr, values))}")
+
+    return PlainValidator(checked, json_schema_input_type=typing.Literal[values])
+
 
 __all__ = [
     "Annotations",
@@ -250,6 +264,7 @@ class CacheableResult(WireModel):
     """
 
     result_type: Annotated[Literal["complete"], Field(alias="resultType")] = "complete"
+    """Always `complete` on the wire; the class sets it."""
     ttl_ms: Annotated[int, Field(alias="ttlMs", ge=0)] = 0
     """Lifetime of a cached copy after receipt, in milliseconds; 0: stale at once."""
     cache_scope: Annotated[Literal["public", "private"], Field(alias="cacheScope")] = "private"
@@ -301,6 +316,7 @@ class CompleteResult(WireModel):
     """
 
     result_type: Annotated[Literal["complete"], Field(alias="resultType")] = "complete"
+    """Always `complete` on the wire; the class sets it."""
     completion: Completion
     """Values to offer, and whether there are more."""
     meta: Annotated[dict[str, AnyJson] | None, Field(alias="_meta")] = None
@@ -358,7 +374,7 @@ class HeaderMismatch(WireModel):
     Source: https://modelcontextprotocol.io/specification/2026-07-28/schema#headermismatcherror
     """
 
-    code: Literal[-32020] = -32020
+    code: Annotated[Literal[-32020], _exactly(-32020)] = -32020
     """Always -32020."""
     message: str
     """Description of the mismatch in one short sentence."""
@@ -418,7 +434,7 @@ class InternalError(WireModel):
     Source: https://modelcontextprotocol.io/specification/2026-07-28/schema#internalerror
     """
 
-    code: Literal[-32603] = -32603
+    code: Annotated[Literal[-32603], _exactly(-32603)] = -32603
     """Always -32603."""
     message: str
     """Description of the error in one short sentence."""
@@ -432,7 +448,7 @@ class InvalidParamsError(WireModel):
     Source: https://modelcontextprotocol.io/specification/2026-07-28/schema#invalidparamserror
     """
 
-    code: Literal[-32602] = -32602
+    code: Annotated[Literal[-32602], _exactly(-32602)] = -32602
     """Always -32602."""
     message: str
     """Description of the error in one short sentence."""
@@ -446,7 +462,7 @@ class InvalidRequestError(WireModel):
     Source: https://modelcontextprotocol.io/specification/2026-07-28/schema#invalidrequesterror
     """
 
-    code: Literal[-32600] = -32600
+    code: Annotated[Literal[-32600], _exactly(-32600)] = -32600
     """Always -32600."""
     message: str
     """Description of the error in one short sentence."""
@@ -514,6 +530,7 @@ class ListRootsRequest(WireModel):
     """
 
     method: Literal["roots/list"] = "roots/list"
+    """Always `roots/list` on the wire; the class sets it."""
     params: ListRootsRequestParams | None = None
     """Arguments of the method."""
 
@@ -557,7 +574,7 @@ class MethodNotFoundError(WireModel):
     Source: https://modelcontextprotocol.io/specification/2026-07-28/schema#methodnotfounderror
     """
 
-    code: Literal[-32601] = -32601
+    code: Annotated[Literal[-32601], _exactly(-32601)] = -32601
     """Always -32601."""
     message: str
     """Description of the error in one short sentence."""
@@ -661,6 +678,7 @@ class PaginatedResult(WireModel):
     """
 
     result_type: Annotated[Literal["complete"], Field(alias="resultType")] = "complete"
+    """Always `complete` on the wire; the class sets it."""
     meta: Annotated[dict[str, AnyJson] | None, Field(alias="_meta")] = None
     """Metadata by key; keys that we do not know are kept."""
     next_cursor: Annotated[str | None, Field(alias="nextCursor")] = None
@@ -673,7 +691,7 @@ class ParseError(WireModel):
     Source: https://modelcontextprotocol.io/specification/2026-07-28/schema#parseerror
     """
 
-    code: Literal[-32700] = -32700
+    code: Annotated[Literal[-32700], _exactly(-32700)] = -32700
     """Always -32700."""
     message: str
     """Description of the error in one short sentence."""
@@ -709,6 +727,7 @@ class PromptListChangedNotification(WireModel):
     """
 
     method: Literal["notifications/prompts/list_changed"] = "notifications/prompts/list_changed"
+    """Always `notifications/prompts/list_changed` on the wire; the class sets it."""
     jsonrpc: Literal["2.0"] = "2.0"
     """Version of JSON-RPC, always `2.0`."""
     params: NotificationParams | None = None
@@ -722,6 +741,7 @@ class PromptReference(WireModel):
     """
 
     type: Literal["ref/prompt"] = "ref/prompt"
+    """Always `ref/prompt` on the wire; the class sets it."""
     name: str
     """The prompt's name, as in `prompts/list`."""
     title: str | None = None
@@ -776,6 +796,7 @@ class ResourceListChangedNotification(WireModel):
     """
 
     method: Literal["notifications/resources/list_changed"] = "notifications/resources/list_changed"
+    """Always `notifications/resources/list_changed` on the wire; the class sets it."""
     jsonrpc: Literal["2.0"] = "2.0"
     """Version of JSON-RPC, always `2.0`."""
     params: NotificationParams | None = None
@@ -802,6 +823,7 @@ class ResourceTemplateReference(WireModel):
     """
 
     type: Literal["ref/resource"] = "ref/resource"
+    """Always `ref/resource` on the wire; the class sets it."""
     uri: str
     """The template, or the address of one resource, as the server lists it."""
 
@@ -826,6 +848,7 @@ class Result(WireModel):
     """
 
     result_type: Annotated[Literal["complete"], Field(alias="resultType")] = "complete"
+    """Always `complete` on the wire; the class sets it."""
     meta: Annotated[dict[str, AnyJson] | None, Field(alias="_meta")] = None
     """Metadata by key; keys that we do not know are kept."""
 
@@ -968,6 +991,7 @@ class SubscriptionsListenResult(WireModel):
     """
 
     result_type: Annotated[Literal["complete"], Field(alias="resultType")] = "complete"
+    """Always `complete` on the wire; the class sets it."""
     meta: Annotated[dict[str, AnyJson], Field(alias="_meta")]
     """Metadata by key; keys that we do not know are kept."""
 
@@ -1122,6 +1146,7 @@ class ToolListChangedNotification(WireModel):
     """
 
     method: Literal["notifications/tools/list_changed"] = "notifications/tools/list_changed"
+    """Always `notifications/tools/list_changed` on the wire; the class sets it."""
     jsonrpc: Literal["2.0"] = "2.0"
     """Version of JSON-RPC, always `2.0`."""
     params: NotificationParams | None = None
@@ -1137,6 +1162,7 @@ class ToolUseContent(WireModel):
     """
 
     type: Literal["tool_use"] = "tool_use"
+    """Always `tool_use` on the wire; the class sets it."""
     id: str
     """Identifies this call; the tool result refers to it."""
     name: str
@@ -1167,7 +1193,7 @@ class UnsupportedProtocolVersion(WireModel):
     https://modelcontextprotocol.io/specification/2026-07-28/schema#unsupportedprotocolversionerror
     """
 
-    code: Literal[-32022] = -32022
+    code: Annotated[Literal[-32022], _exactly(-32022)] = -32022
     """Always -32022."""
     message: str
     """Description of the error in one short sentence."""
@@ -1266,6 +1292,7 @@ class AudioContent(WireModel):
     """
 
     type: Literal["audio"] = "audio"
+    """Always `audio` on the wire; the class sets it."""
     data: str
     """The sound's bytes, in base64."""
     mime_type: Annotated[str, Field(alias="mimeType")]
@@ -1338,6 +1365,7 @@ class DiscoverRequest(WireModel):
     """
 
     method: Literal["server/discover"] = "server/discover"
+    """Always `server/discover` on the wire; the class sets it."""
     params: RequestParams
     """Arguments of the method."""
     jsonrpc: Literal["2.0"] = "2.0"
@@ -1360,6 +1388,7 @@ class EmbeddedResource(WireModel):
     """
 
     type: Literal["resource"] = "resource"
+    """Always `resource` on the wire; the class sets it."""
     resource: AnyResourceContents
     """Its text, or its bytes, and where they are from."""
     annotations: Annotations | None = None
@@ -1402,6 +1431,7 @@ class ImageContent(WireModel):
     """
 
     type: Literal["image"] = "image"
+    """Always `image` on the wire; the class sets it."""
     data: str
     """The picture's bytes, in base64."""
     mime_type: Annotated[str, Field(alias="mimeType")]
@@ -1469,6 +1499,7 @@ class ListPromptsRequest(WireModel):
     """
 
     method: Literal["prompts/list"] = "prompts/list"
+    """Always `prompts/list` on the wire; the class sets it."""
     params: PaginatedRequestParams
     """Arguments of the method."""
     jsonrpc: Literal["2.0"] = "2.0"
@@ -1485,6 +1516,7 @@ class ListResourceTemplatesRequest(WireModel):
     """
 
     method: Literal["resources/templates/list"] = "resources/templates/list"
+    """Always `resources/templates/list` on the wire; the class sets it."""
     params: PaginatedRequestParams
     """Arguments of the method."""
     jsonrpc: Literal["2.0"] = "2.0"
@@ -1500,6 +1532,7 @@ class ListResourcesRequest(WireModel):
     """
 
     method: Literal["resources/list"] = "resources/list"
+    """Always `resources/list` on the wire; the class sets it."""
     params: PaginatedRequestParams
     """Arguments of the method."""
     jsonrpc: Literal["2.0"] = "2.0"
@@ -1527,6 +1560,7 @@ class ListToolsRequest(WireModel):
     """
 
     method: Literal["tools/list"] = "tools/list"
+    """Always `tools/list` on the wire; the class sets it."""
     params: PaginatedRequestParams
     """Arguments of the method."""
     jsonrpc: Literal["2.0"] = "2.0"
@@ -1545,6 +1579,7 @@ class LoggingMessageNotification(WireModel):
     """
 
     method: Literal["notifications/message"] = "notifications/message"
+    """Always `notifications/message` on the wire; the class sets it."""
     params: LoggingMessageNotificationParams
     """Arguments of the method."""
     jsonrpc: Literal["2.0"] = "2.0"
@@ -1649,6 +1684,7 @@ class ReadResourceResult(WireModel):
     """
 
     result_type: Annotated[Literal["complete"], Field(alias="resultType")] = "complete"
+    """Always `complete` on the wire; the class sets it."""
     ttl_ms: Annotated[int, Field(alias="ttlMs", ge=0)] = 0
     """Lifetime of a cached copy after receipt, in milliseconds; 0: stale at once."""
     cache_scope: Annotated[Literal["public", "private"], Field(alias="cacheScope")] = "private"
@@ -1692,6 +1728,7 @@ class ResourceLink(WireModel):
     """
 
     type: Literal["resource_link"] = "resource_link"
+    """Always `resource_link` on the wire; the class sets it."""
     name: str
     """Identifies it to programs; shown where there is no title."""
     uri: str
@@ -1744,6 +1781,7 @@ class ResourceUpdatedNotification(WireModel):
     """
 
     method: Literal["notifications/resources/updated"] = "notifications/resources/updated"
+    """Always `notifications/resources/updated` on the wire; the class sets it."""
     params: ResourceUpdatedNotificationParams
     """Arguments of the method."""
     jsonrpc: Literal["2.0"] = "2.0"
@@ -1793,6 +1831,7 @@ class SubscriptionsAcknowledgedNotification(WireModel):
     method: Literal["notifications/subscriptions/acknowledged"] = (
         "notifications/subscriptions/acknowledged"
     )
+    """Always `notifications/subscriptions/acknowledged` on the wire; the class sets it."""
     params: SubscriptionsAcknowledgedNotificationParams
     """Arguments of the method."""
     jsonrpc: Literal["2.0"] = "2.0"
@@ -1807,6 +1846,7 @@ class SubscriptionsListenRequest(WireModel):
     """
 
     method: Literal["subscriptions/listen"] = "subscriptions/listen"
+    """Always `subscriptions/listen` on the wire; the class sets it."""
     params: SubscriptionsListenRequestParams
     """Arguments of the method."""
     jsonrpc: Literal["2.0"] = "2.0"
@@ -1822,6 +1862,7 @@ class TextContent(WireModel):
     """
 
     type: Literal["text"] = "text"
+    """Always `text` on the wire; the class sets it."""
     text: str
     """The text itself, for the user or a model to read."""
     annotations: Annotations | None = None
@@ -1861,6 +1902,7 @@ class CancelledNotification(WireModel):
     """
 
     method: Literal["notifications/cancelled"] = "notifications/cancelled"
+    """Always `notifications/cancelled` on the wire; the class sets it."""
     params: CancelledNotificationParams
     """Arguments of the method."""
     jsonrpc: Literal["2.0"] = "2.0"
@@ -1928,6 +1970,7 @@ class CompleteRequest(WireModel):
     """
 
     method: Literal["completion/complete"] = "completion/complete"
+    """Always `completion/complete` on the wire; the class sets it."""
     params: CompleteRequestParams
     """Arguments of the method."""
     jsonrpc: Literal["2.0"] = "2.0"
@@ -1958,6 +2001,7 @@ class DiscoverResult(WireModel):
     """
 
     result_type: Annotated[Literal["complete"], Field(alias="resultType")] = "complete"
+    """Always `complete` on the wire; the class sets it."""
     ttl_ms: Annotated[int, Field(alias="ttlMs", ge=0)] = 0
     """Lifetime of a cached copy after receipt, in milliseconds; 0: stale at once."""
     cache_scope: Annotated[Literal["public", "private"], Field(alias="cacheScope")] = "private"
@@ -2042,6 +2086,7 @@ class ListPromptsResult(WireModel):
     """
 
     result_type: Annotated[Literal["complete"], Field(alias="resultType")] = "complete"
+    """Always `complete` on the wire; the class sets it."""
     ttl_ms: Annotated[int, Field(alias="ttlMs", ge=0)] = 0
     """Lifetime of a cached copy after receipt, in milliseconds; 0: stale at once."""
     cache_scope: Annotated[Literal["public", "private"], Field(alias="cacheScope")] = "private"
@@ -2077,6 +2122,7 @@ class ListResourceTemplatesResult(WireModel):
     """
 
     result_type: Annotated[Literal["complete"], Field(alias="resultType")] = "complete"
+    """Always `complete` on the wire; the class sets it."""
     ttl_ms: Annotated[int, Field(alias="ttlMs", ge=0)] = 0
     """Lifetime of a cached copy after receipt, in milliseconds; 0: stale at once."""
     cache_scope: Annotated[Literal["public", "private"], Field(alias="cacheScope")] = "private"
@@ -2111,6 +2157,7 @@ class ListResourcesResult(WireModel):
     """
 
     result_type: Annotated[Literal["complete"], Field(alias="resultType")] = "complete"
+    """Always `complete` on the wire; the class sets it."""
     ttl_ms: Annotated[int, Field(alias="ttlMs", ge=0)] = 0
     """Lifetime of a cached copy after receipt, in milliseconds; 0: stale at once."""
     cache_scope: Annotated[Literal["public", "private"], Field(alias="cacheScope")] = "private"
@@ -2145,6 +2192,7 @@ class ListToolsResult(WireModel):
     """
 
     result_type: Annotated[Literal["complete"], Field(alias="resultType")] = "complete"
+    """Always `complete` on the wire; the class sets it."""
     ttl_ms: Annotated[int, Field(alias="ttlMs", ge=0)] = 0
     """Lifetime of a cached copy after receipt, in milliseconds; 0: stale at once."""
     cache_scope: Annotated[Literal["public", "private"], Field(alias="cacheScope")] = "private"
@@ -2190,7 +2238,7 @@ class MissingRequiredClientCapability(WireModel):
     https://modelcontextprotocol.io/specification/2026-07-28/schema#missingrequiredclientcapabilityerror
     """
 
-    code: Literal[-32021] = -32021
+    code: Annotated[Literal[-32021], _exactly(-32021)] = -32021
     """Always -32021."""
     message: str
     """Description of the error in one short sentence."""
@@ -2220,6 +2268,7 @@ class ProgressNotification(WireModel):
     """
 
     method: Literal["notifications/progress"] = "notifications/progress"
+    """Always `notifications/progress` on the wire; the class sets it."""
     params: ProgressNotificationParams
     """Arguments of the method."""
     jsonrpc: Literal["2.0"] = "2.0"
@@ -2291,6 +2340,7 @@ class ToolResultContent(WireModel):
     """
 
     type: Literal["tool_result"] = "tool_result"
+    """Always `tool_result` on the wire; the class sets it."""
     tool_use_id: Annotated[str, Field(alias="toolUseId")]
     """The `id` of the ToolUseContent that this answers."""
     content: list[ContentBlock]
@@ -2310,6 +2360,7 @@ class CallToolResult(WireModel):
     """
 
     result_type: Annotated[Literal["complete"], Field(alias="resultType")] = "complete"
+    """Always `complete` on the wire; the class sets it."""
     content: list[ContentBlock]
     """The answer as blocks for a model to read; there may be none."""
     meta: Annotated[dict[str, AnyJson] | None, Field(alias="_meta")] = None
@@ -2327,6 +2378,7 @@ class ElicitRequest(WireModel):
     """
 
     method: Literal["elicitation/create"] = "elicitation/create"
+    """Always `elicitation/create` on the wire; the class sets it."""
     params: ElicitRequestParams
     """Arguments of the method."""
 
@@ -2338,6 +2390,7 @@ class GetPromptResult(WireModel):
     """
 
     result_type: Annotated[Literal["complete"], Field(alias="resultType")] = "complete"
+    """Always `complete` on the wire; the class sets it."""
     messages: list[PromptMessage]
     """The conversation to give to the model, oldest first."""
     meta: Annotated[dict[str, AnyJson] | None, Field(alias="_meta")] = None
@@ -2522,6 +2575,7 @@ class ReadResourceRequest(WireModel):
     """
 
     method: Literal["resources/read"] = "resources/read"
+    """Always `resources/read` on the wire; the class sets it."""
     params: ReadResourceRequestParams
     """Arguments of the method."""
     jsonrpc: Literal["2.0"] = "2.0"
@@ -2537,6 +2591,7 @@ class CallToolRequest(WireModel):
     """
 
     method: Literal["tools/call"] = "tools/call"
+    """Always `tools/call` on the wire; the class sets it."""
     params: CallToolRequestParams
     """Arguments of the method."""
     jsonrpc: Literal["2.0"] = "2.0"
@@ -2554,6 +2609,7 @@ class CreateMessageRequest(WireModel):
     """
 
     method: Literal["sampling/createMessage"] = "sampling/createMessage"
+    """Always `sampling/createMessage` on the wire; the class sets it."""
     params: CreateMessageRequestParams
     """Arguments of the method."""
 
@@ -2565,6 +2621,7 @@ class GetPromptRequest(WireModel):
     """
 
     method: Literal["prompts/get"] = "prompts/get"
+    """Always `prompts/get` on the wire; the class sets it."""
     params: GetPromptRequestParams
     """Arguments of the method."""
     jsonrpc: Literal["2.0"] = "2.0"
@@ -2591,6 +2648,7 @@ class InputRequiredResult(WireModel):
     """
 
     result_type: Annotated[Literal["input_required"], Field(alias="resultType")] = "input_required"
+    """Always `input_required` on the wire; the class sets it."""
     meta: Annotated[dict[str, AnyJson] | None, Field(alias="_meta")] = None
     """Metadata by key; keys that we do not know are kept."""
     input_requests: Annotated[InputRequests | None, Field(alias="inputRequests")] = None

@@ -160,6 +160,7 @@ class Result(Wire, tag_field="resultType", tag="complete", kw_only=True):
     """
 
     result_type: ClassVar[Literal["complete"]] = "complete"
+    """Always `complete` on the wire; the class sets it."""
     meta: dict[str, Any] | None = None
     """Metadata by key; keys that we do not know are kept."""
 
@@ -209,6 +210,7 @@ class CacheableResult(Wire, tag_field="resultType", tag="complete", kw_only=True
     """
 
     result_type: ClassVar[Literal["complete"]] = "complete"
+    """Always `complete` on the wire; the class sets it."""
     ttl_ms: int = always(0)
     """Lifetime of a cached copy after receipt, in milliseconds; 0: stale at once."""
     cache_scope: Literal["public", "private"] = always("private")
@@ -396,6 +398,7 @@ class DiscoverResult(Wire, tag_field="resultType", tag="complete", kw_only=True)
     """
 
     result_type: ClassVar[Literal["complete"]] = "complete"
+    """Always `complete` on the wire; the class sets it."""
     ttl_ms: int = always(0)
     """Lifetime of a cached copy after receipt, in milliseconds; 0: stale at once."""
     cache_scope: Literal["public", "private"] = always("private")
@@ -605,6 +608,7 @@ class PaginatedResult(Wire, tag_field="resultType", tag="complete", kw_only=True
     """
 
     result_type: ClassVar[Literal["complete"]] = "complete"
+    """Always `complete` on the wire; the class sets it."""
     meta: dict[str, Any] | None = None
     """Metadata by key; keys that we do not know are kept."""
     next_cursor: str | None = None
@@ -667,6 +671,7 @@ class ResourceLink(Wire, tag_field="type", tag="resource_link", kw_only=True):
     """
 
     type: ClassVar[Literal["resource_link"]] = "resource_link"
+    """Always `resource_link` on the wire; the class sets it."""
     name: str
     """Identifies it to programs; shown where there is no title."""
     uri: str
@@ -694,6 +699,7 @@ class EmbeddedResource(Wire, tag_field="type", tag="resource", kw_only=True):
     """
 
     type: ClassVar[Literal["resource"]] = "resource"
+    """Always `resource` on the wire; the class sets it."""
     resource: AnyResourceContents
     """Its text, or its bytes, and where they are from."""
     annotations: Annotations | None = None
@@ -709,6 +715,7 @@ class TextContent(Wire, tag_field="type", tag="text", kw_only=True):
     """
 
     type: ClassVar[Literal["text"]] = "text"
+    """Always `text` on the wire; the class sets it."""
     text: str
     """The text itself, for the user or a model to read."""
     annotations: Annotations | None = None
@@ -724,6 +731,7 @@ class ImageContent(Wire, tag_field="type", tag="image", kw_only=True):
     """
 
     type: ClassVar[Literal["image"]] = "image"
+    """Always `image` on the wire; the class sets it."""
     data: str
     """The picture's bytes, in base64."""
     mime_type: str
@@ -741,6 +749,7 @@ class AudioContent(Wire, tag_field="type", tag="audio", kw_only=True):
     """
 
     type: ClassVar[Literal["audio"]] = "audio"
+    """Always `audio` on the wire; the class sets it."""
     data: str
     """The sound's bytes, in base64."""
     mime_type: str
@@ -761,6 +770,7 @@ class ListResourcesResult(Wire, tag_field="resultType", tag="complete", kw_only=
     """
 
     result_type: ClassVar[Literal["complete"]] = "complete"
+    """Always `complete` on the wire; the class sets it."""
     ttl_ms: int = always(0)
     """Lifetime of a cached copy after receipt, in milliseconds; 0: stale at once."""
     cache_scope: Literal["public", "private"] = always("private")
@@ -781,6 +791,7 @@ class ListResourceTemplatesResult(Wire, tag_field="resultType", tag="complete", 
     """
 
     result_type: ClassVar[Literal["complete"]] = "complete"
+    """Always `complete` on the wire; the class sets it."""
     ttl_ms: int = always(0)
     """Lifetime of a cached copy after receipt, in milliseconds; 0: stale at once."""
     cache_scope: Literal["public", "private"] = always("private")
@@ -829,6 +840,7 @@ class ReadResourceResult(Wire, tag_field="resultType", tag="complete", kw_only=T
     """
 
     result_type: ClassVar[Literal["complete"]] = "complete"
+    """Always `complete` on the wire; the class sets it."""
     ttl_ms: int = always(0)
     """Lifetime of a cached copy after receipt, in milliseconds; 0: stale at once."""
     cache_scope: Literal["public", "private"] = always("private")
@@ -912,6 +924,7 @@ class ListPromptsResult(Wire, tag_field="resultType", tag="complete", kw_only=Tr
     """
 
     result_type: ClassVar[Literal["complete"]] = "complete"
+    """Always `complete` on the wire; the class sets it."""
     ttl_ms: int = always(0)
     """Lifetime of a cached copy after receipt, in milliseconds; 0: stale at once."""
     cache_scope: Literal["public", "private"] = always("private")
@@ -950,6 +963,7 @@ class GetPromptResult(Wire, tag_field="resultType", tag="complete", kw_only=True
     """
 
     result_type: ClassVar[Literal["complete"]] = "complete"
+    """Always `complete` on the wire; the class sets it."""
     messages: list[PromptMessage]
     """The conversation to give to the model, oldest first."""
     meta: dict[str, Any] | None = None
@@ -1016,6 +1030,7 @@ class ListToolsResult(Wire, tag_field="resultType", tag="complete", kw_only=True
     """
 
     result_type: ClassVar[Literal["complete"]] = "complete"
+    """Always `complete` on the wire; the class sets it."""
     ttl_ms: int = always(0)
     """Lifetime of a cached copy after receipt, in milliseconds; 0: stale at once."""
     cache_scope: Literal["public", "private"] = always("private")
@@ -1035,6 +1050,7 @@ class CallToolResult(Wire, tag_field="resultType", tag="complete", kw_only=True)
     """
 
     result_type: ClassVar[Literal["complete"]] = "complete"
+    """Always `complete` on the wire; the class sets it."""
     content: list[ContentBlock]
     """The answer as blocks for a model to read; there may be none."""
     meta: dict[str, Any] | None = None
@@ -1168,6 +1184,7 @@ class CompleteResult(Wire, tag_field="resultType", tag="complete", kw_only=True)
     """
 
     result_type: ClassVar[Literal["complete"]] = "complete"
+    """Always `complete` on the wire; the class sets it."""
     completion: Completion
     """Values to offer, and whether there are more."""
     meta: dict[str, Any] | None = None
@@ -1196,6 +1213,7 @@ class ResourceTemplateReference(Wire, tag_field="type", tag="ref/resource", kw_o
     """
 
     type: ClassVar[Literal["ref/resource"]] = "ref/resource"
+    """Always `ref/resource` on the wire; the class sets it."""
     uri: str
     """The template, or the address of one resource, as the server lists it."""
 
@@ -1207,6 +1225,7 @@ class PromptReference(Wire, tag_field="type", tag="ref/prompt", kw_only=True):
     """
 
     type: ClassVar[Literal["ref/prompt"]] = "ref/prompt"
+    """Always `ref/prompt` on the wire; the class sets it."""
     name: str
     """The prompt's name, as in `prompts/list`."""
     title: str | None = None
@@ -1245,6 +1264,7 @@ class InputRequiredResult(Wire, tag_field="resultType", tag="input_required", kw
     """
 
     result_type: ClassVar[Literal["input_required"]] = "input_required"
+    """Always `input_required` on the wire; the class sets it."""
     meta: dict[str, Any] | None = None
     """Metadata by key; keys that we do not know are kept."""
     input_requests: InputRequests | None = None
@@ -1327,6 +1347,7 @@ class CreateMessageRequest(Wire, tag_field="method", tag="sampling/createMessage
     """
 
     method: ClassVar[Literal["sampling/createMessage"]] = "sampling/createMessage"
+    """Always `sampling/createMessage` on the wire; the class sets it."""
     params: CreateMessageRequestParams
     """Arguments of the method."""
 
@@ -1376,6 +1397,7 @@ class ToolUseContent(Wire, tag_field="type", tag="tool_use", kw_only=True):
     """
 
     type: ClassVar[Literal["tool_use"]] = "tool_use"
+    """Always `tool_use` on the wire; the class sets it."""
     id: str
     """Identifies this call; the tool result refers to it."""
     name: str
@@ -1395,6 +1417,7 @@ class ToolResultContent(Wire, tag_field="type", tag="tool_result", kw_only=True)
     """
 
     type: ClassVar[Literal["tool_result"]] = "tool_result"
+    """Always `tool_result` on the wire; the class sets it."""
     tool_use_id: str
     """The `id` of the ToolUseContent that this answers."""
     content: list[ContentBlock]
@@ -1449,6 +1472,7 @@ class ListRootsRequest(Wire, tag_field="method", tag="roots/list", kw_only=True)
     """
 
     method: ClassVar[Literal["roots/list"]] = "roots/list"
+    """Always `roots/list` on the wire; the class sets it."""
     params: ListRootsRequestParams | None = None
     """Arguments of the method."""
 
@@ -1548,6 +1572,7 @@ class ElicitRequest(Wire, tag_field="method", tag="elicitation/create", kw_only=
     """
 
     method: ClassVar[Literal["elicitation/create"]] = "elicitation/create"
+    """Always `elicitation/create` on the wire; the class sets it."""
     params: ElicitRequestParams
     """Arguments of the method."""
 
@@ -1821,6 +1846,7 @@ class SubscriptionsListenResult(Wire, tag_field="resultType", tag="complete", kw
     """
 
     result_type: ClassVar[Literal["complete"]] = "complete"
+    """Always `complete` on the wire; the class sets it."""
     meta: dict[str, Any]
     """Metadata by key; keys that we do not know are kept."""
 
@@ -1976,6 +2002,7 @@ class DiscoverRequest(Wire, tag_field="method", tag="server/discover", kw_only=T
     """
 
     method: ClassVar[Literal["server/discover"]] = "server/discover"
+    """Always `server/discover` on the wire; the class sets it."""
     params: RequestParams
     """Arguments of the method."""
     jsonrpc: Literal["2.0"] = const("2.0")
@@ -2006,6 +2033,7 @@ class ProgressNotification(Wire, tag_field="method", tag="notifications/progress
     """
 
     method: ClassVar[Literal["notifications/progress"]] = "notifications/progress"
+    """Always `notifications/progress` on the wire; the class sets it."""
     params: ProgressNotificationParams
     """Arguments of the method."""
     jsonrpc: Literal["2.0"] = const("2.0")
@@ -2019,6 +2047,7 @@ class CancelledNotification(Wire, tag_field="method", tag="notifications/cancell
     """
 
     method: ClassVar[Literal["notifications/cancelled"]] = "notifications/cancelled"
+    """Always `notifications/cancelled` on the wire; the class sets it."""
     params: CancelledNotificationParams
     """Arguments of the method."""
     jsonrpc: Literal["2.0"] = const("2.0")
@@ -2048,6 +2077,7 @@ class ListResourcesRequest(Wire, tag_field="method", tag="resources/list", kw_on
     """
 
     method: ClassVar[Literal["resources/list"]] = "resources/list"
+    """Always `resources/list` on the wire; the class sets it."""
     params: PaginatedRequestParams
     """Arguments of the method."""
     jsonrpc: Literal["2.0"] = const("2.0")
@@ -2081,6 +2111,7 @@ class ListResourceTemplatesRequest(
     """
 
     method: ClassVar[Literal["resources/templates/list"]] = "resources/templates/list"
+    """Always `resources/templates/list` on the wire; the class sets it."""
     params: PaginatedRequestParams
     """Arguments of the method."""
     jsonrpc: Literal["2.0"] = const("2.0")
@@ -2111,6 +2142,7 @@ class ReadResourceRequest(Wire, tag_field="method", tag="resources/read", kw_onl
     """
 
     method: ClassVar[Literal["resources/read"]] = "resources/read"
+    """Always `resources/read` on the wire; the class sets it."""
     params: ReadResourceRequestParams
     """Arguments of the method."""
     jsonrpc: Literal["2.0"] = const("2.0")
@@ -2146,6 +2178,7 @@ class ResourceListChangedNotification(
     method: ClassVar[Literal["notifications/resources/list_changed"]] = (
         "notifications/resources/list_changed"
     )
+    """Always `notifications/resources/list_changed` on the wire; the class sets it."""
     jsonrpc: Literal["2.0"] = const("2.0")
     """Version of JSON-RPC, always `2.0`."""
     params: NotificationParams | None = None
@@ -2162,6 +2195,7 @@ class ResourceUpdatedNotification(
     """
 
     method: ClassVar[Literal["notifications/resources/updated"]] = "notifications/resources/updated"
+    """Always `notifications/resources/updated` on the wire; the class sets it."""
     params: ResourceUpdatedNotificationParams
     """Arguments of the method."""
     jsonrpc: Literal["2.0"] = const("2.0")
@@ -2175,6 +2209,7 @@ class ListPromptsRequest(Wire, tag_field="method", tag="prompts/list", kw_only=T
     """
 
     method: ClassVar[Literal["prompts/list"]] = "prompts/list"
+    """Always `prompts/list` on the wire; the class sets it."""
     params: PaginatedRequestParams
     """Arguments of the method."""
     jsonrpc: Literal["2.0"] = const("2.0")
@@ -2205,6 +2240,7 @@ class GetPromptRequest(Wire, tag_field="method", tag="prompts/get", kw_only=True
     """
 
     method: ClassVar[Literal["prompts/get"]] = "prompts/get"
+    """Always `prompts/get` on the wire; the class sets it."""
     params: GetPromptRequestParams
     """Arguments of the method."""
     jsonrpc: Literal["2.0"] = const("2.0")
@@ -2240,6 +2276,7 @@ class PromptListChangedNotification(
     method: ClassVar[Literal["notifications/prompts/list_changed"]] = (
         "notifications/prompts/list_changed"
     )
+    """Always `notifications/prompts/list_changed` on the wire; the class sets it."""
     jsonrpc: Literal["2.0"] = const("2.0")
     """Version of JSON-RPC, always `2.0`."""
     params: NotificationParams | None = None
@@ -2253,6 +2290,7 @@ class ListToolsRequest(Wire, tag_field="method", tag="tools/list", kw_only=True)
     """
 
     method: ClassVar[Literal["tools/list"]] = "tools/list"
+    """Always `tools/list` on the wire; the class sets it."""
     params: PaginatedRequestParams
     """Arguments of the method."""
     jsonrpc: Literal["2.0"] = const("2.0")
@@ -2298,6 +2336,7 @@ class CallToolRequest(Wire, tag_field="method", tag="tools/call", kw_only=True):
     """
 
     method: ClassVar[Literal["tools/call"]] = "tools/call"
+    """Always `tools/call` on the wire; the class sets it."""
     params: CallToolRequestParams
     """Arguments of the method."""
     jsonrpc: Literal["2.0"] = const("2.0")
@@ -2318,6 +2357,7 @@ class ToolListChangedNotification(
     method: ClassVar[Literal["notifications/tools/list_changed"]] = (
         "notifications/tools/list_changed"
     )
+    """Always `notifications/tools/list_changed` on the wire; the class sets it."""
     jsonrpc: Literal["2.0"] = const("2.0")
     """Version of JSON-RPC, always `2.0`."""
     params: NotificationParams | None = None
@@ -2331,6 +2371,7 @@ class CompleteRequest(Wire, tag_field="method", tag="completion/complete", kw_on
     """
 
     method: ClassVar[Literal["completion/complete"]] = "completion/complete"
+    """Always `completion/complete` on the wire; the class sets it."""
     params: CompleteRequestParams
     """Arguments of the method."""
     jsonrpc: Literal["2.0"] = const("2.0")
@@ -2366,6 +2407,7 @@ class LoggingMessageNotification(
     """
 
     method: ClassVar[Literal["notifications/message"]] = "notifications/message"
+    """Always `notifications/message` on the wire; the class sets it."""
     params: LoggingMessageNotificationParams
     """Arguments of the method."""
     jsonrpc: Literal["2.0"] = const("2.0")
@@ -2382,6 +2424,7 @@ class SubscriptionsListenRequest(
     """
 
     method: ClassVar[Literal["subscriptions/listen"]] = "subscriptions/listen"
+    """Always `subscriptions/listen` on the wire; the class sets it."""
     params: SubscriptionsListenRequestParams
     """Arguments of the method."""
     jsonrpc: Literal["2.0"] = const("2.0")
@@ -2417,6 +2460,7 @@ class SubscriptionsAcknowledgedNotification(
     method: ClassVar[Literal["notifications/subscriptions/acknowledged"]] = (
         "notifications/subscriptions/acknowledged"
     )
+    """Always `notifications/subscriptions/acknowledged` on the wire; the class sets it."""
     params: SubscriptionsAcknowledgedNotificationParams
     """Arguments of the method."""
     jsonrpc: Literal["2.0"] = const("2.0")

@@ -14,16 +14,16 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import typer
 
 import mcp_wire
-from mcp_gen.cli.console.doctor_forms import report_forms, write_forms
 from mcp_gen.cli.console.output import fail
+from mcp_gen.cli.console.report_forms import doctor_writers, report_forms, write_forms
 from mcp_gen.cli.console.server_options import (
     INTERRUPTED,
     UNREACHED,
     Config,
     Env,
     Header,
-    read_server,
 )
+from mcp_gen.cli.console.target_option import shown_target, target_config
 from mcp_gen.core.errors import McpGenError, UsageError
 
 if TYPE_CHECKING:
@@ -37,7 +37,6 @@ __all__ = ["doctor"]
 DEFAULT_TIMEOUT_S = 5.0
 DEFAULT_LIMIT_S = 30.0
 _CALL = re.compile(r"(?P<name>[^{]+?):(?P<arguments>\{.*\})", re.DOTALL)
-_IN_FILE = re.compile(r"(?P<file>.+\.json):(?P<name>.+)")
 
 
 @dataclass(frozen=True)
@@ -121,7 +120,7 @@ def doctor(
         str | None,
         typer.Option(
             help="The endpoint of the stream of a URL, for the HTTP+SSE transport of the oldest "
-            "revision; TARGET itself without one.",
+            "revision; without one it is looked for at TARGET, and at `sse` beside it.",
             metavar="URL",
         ),
     ] = None,
@@ -167,8 +166,8 @@ def doctor(
             report, last_lines = asyncio.run(_client(client, chosen, timeout, for_servers))
         else:
             wanted = ServerWanted(
-                config=_config(target, config, header, env),
-                target=_shown(target or ""),
+                config=target_config("doctor", target, config, header, env),
+                target=shown_target(target or ""),
                 over=over,
                 sse_url=sse_url,
                 revisions=chosen,
@@ -177,7 +176,7 @@ def doctor(
                 timeout_s=timeout or DEFAULT_TIMEOUT_S,
             )
             report, last_lines = asyncio.run(_examine(wanted))
-        write_forms(report, forms)
+        write_forms(report, forms, doctor_writers())
     except UsageError as error:
         fail("doctor", error)
     except McpGenError as error:
@@ -197,28 +196,6 @@ def _revisions(names: list[str] | None) -> tuple[str, ...]:
     from mcp_gen.core.revisions import select
 
     return select(names or mcp_wire.REVISIONS)
-
-
-def _config(
-    target: str | None, config: str | None, header: list[str] | None, env: list[str] | None
-) -> ServerConfig:
-    if target is None:
-        raise UsageError("name a server, as in `mcp-gen doctor server.py`")
-    in_file = _IN_FILE.fullmatch(target)
-    if config is None and in_file:
-        return read_server(in_file["name"], in_file["file"], header, env)
-    return read_server(target, config, header, env)
-
-
-def _shown(target: str) -> str:
-    """Return a target without secrets."""
-    # Imported here so that `mcp-gen --help` stays fast.
-    from mcp_gen.client.connecting.target_text import is_url
-    from mcp_gen.core.redaction import command_secrets, hide, shown_url
-
-    if is_url(target):
-        return shown_url(target)
-    return hide(target, command_secrets(["", *target.split()], {}))
 
 
 def _parse_call(text: str) -> ToolCall:
@@ -257,7 +234,7 @@ async def _client(
         with DoctorProgress(runs) as progress:
             report = await examine_client(
                 stage,
-                target=_shown(command),
+                target=shown_target(command),
                 revisions=revisions,
                 limit_s=limit_s or DEFAULT_LIMIT_S,
                 on_run=lambda run: progress.advance(run.revision),

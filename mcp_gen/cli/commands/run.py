@@ -32,6 +32,14 @@ def run(
     port: Annotated[
         int | None, typer.Option(help="With --http: the port, 0 for any; 8000 without one.")
     ] = None,
+    sse_path: Annotated[
+        str | None,
+        typer.Option(
+            help="With --http: a path such as `/sse`, at which clients of the oldest revision find "
+            "the HTTP+SSE transport; not served without one.",
+            metavar="PATH",
+        ),
+    ] = None,
     reload: Annotated[
         bool, typer.Option("--reload", help="With --http: start anew when a Python file changes.")
     ] = False,
@@ -61,9 +69,11 @@ def run(
     * `mcp-gen run server.py --http --reload` restarts it whenever its code changes
     * `mcp-gen run server.py --dev` warns on stderr of what blocks it
     """
-    if not http and (host is not None or port is not None or reload):
-        option = "--reload" if reload else "--port" if host is None else "--host"
+    for_http = {"--host": host, "--port": port, "--sse-path": sse_path, "--reload": reload or None}
+    for option in [name for name, value in for_http.items() if value is not None and not http]:
         fail("run", f"{option} is for HTTP: add --http")
+    if reload and sse_path is not None:
+        fail("run", "--sse-path is not for --reload: leave out one of them")
     if workers > 1:
         fail("run", SEVERAL)
     at = host or "127.0.0.1", 8000 if port is None else port
@@ -83,7 +93,7 @@ def run(
 
             server.add_middleware(BlockingWatch())
         if http:
-            server.run("http", host=at[0], port=at[1])
+            server.run("http", host=at[0], port=at[1], legacy_sse_path=sse_path)
         else:
             server.run("stdio")
     except McpGenError as error:

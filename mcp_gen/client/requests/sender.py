@@ -246,6 +246,18 @@ class ClientRequestSender(RequestSender):
         except msgspec.DecodeError:
             return None
 
+    def watch_results(self, result_type: Any, act: Callable[[msgspec.Raw], None]) -> None:
+        """Call a function with each result of a wire type as it came."""
+        check = self._check_result
+
+        def checked(method: Method[Any, Any], raw: msgspec.Raw) -> None:
+            if check is not None:
+                check(method, raw)
+            if method.result is result_type:
+                act(raw)
+
+        self._check_result = checked
+
     def _check_conformance(self, method: Method[Any, Any], raw: msgspec.Raw) -> None:
         """Report the parts of a result that the negotiated revision does not define.
 

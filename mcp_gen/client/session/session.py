@@ -179,6 +179,7 @@ class ClientSession(ToolCalls, PromptCalls):
         self.default_timeout_s = settings.timeout_s
         self.opening = opening
         """The server's InitializeResult or DiscoverResult, of the negotiated revision."""
+        self._tasks.watch_lists(sender)
         if connection.on_violation is not None:
             self._report_server_info()
         if self._incoming.relay is not None:

@@ -8,6 +8,9 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
+import msgspec
+from msgspec import Struct
+
 import mcp_wire
 from mcp_gen.client.requests.pages import walk_pages
 from mcp_gen.client.tasks.protocol import TaskProtocol, await_known_task
@@ -16,13 +19,28 @@ from mcp_gen.core.errors import InvalidRequest, McpError, MethodNotFound
 from mcp_wire.peer_calls import ServerCaller
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Coroutine
+    from collections.abc import AsyncIterator, Coroutine, Mapping
+
+    from msgspec import Raw
 
     from mcp_gen.client.requests.session_calls import SessionCalls
     from mcp_gen.client.tasks.protocol import InputAnswers
     from mcp_gen.client.tasks.state import TaskSnapshot
 
 __all__ = ["CoreTaskProtocol"]
+
+
+class _Execution(Struct, frozen=True, rename="camel"):
+    task_support: str | None = None
+
+
+class _ListedTool(Struct, frozen=True):
+    name: str
+    execution: _Execution = _Execution()
+
+
+class _ListedTools(Struct, frozen=True):
+    tools: tuple[_ListedTool, ...]
 
 
 class CoreTaskProtocol(TaskProtocol):
@@ -33,7 +51,21 @@ class CoreTaskProtocol(TaskProtocol):
         self._max_pages = max_pages
         self._metadata: Any = mcp_wire.types(calls.session.revision).TaskMetadata
         self._task_support: dict[str, str | None] | None = None
-        """Task support by tool name; None until the tools are listed."""
+        """Task support by tool name; None until the tools are listed for it."""
+        self._listed: dict[str, str | None] = {}
+        """Task support of the tools that the program has listed, by name."""
+        if self._declared:
+            self.listed_type = mcp_wire.types(calls.session.revision).ListToolsResult
+
+    def note_listed(self, raw: Raw) -> Mapping[str, str | None]:
+        """Cache and return the task support of the tools on a page of the tool list."""
+        try:
+            page = msgspec.json.decode(raw, type=_ListedTools)
+        except msgspec.DecodeError:
+            return {}  # newer types, with which the program reads the list, have no `execution`
+        found = {tool.name: tool.execution.task_support for tool in page.tools}
+        self._listed |= found
+        return found
 
     async def task_params(self, tool: str, task_request: Any) -> Any:
         """Return TaskMetadata if the server declared tasks and the tool supports them.
@@ -62,6 +94,7 @@ class CoreTaskProtocol(TaskProtocol):
     def forget(self) -> None:
         """Drop the listed task support: the tool list has changed."""
         self._task_support = None
+        self._listed.clear()
 
     async def get(self, id: str, timeout_s: float | None) -> TaskSnapshot:
         """Send `tasks/get`."""
@@ -128,6 +161,8 @@ class CoreTaskProtocol(TaskProtocol):
         return found is not None
 
     async def _task_support_of(self, name: str) -> str | None:
+        if name in self._listed:
+            return self._listed[name]
         # Newer tool types lack `execution`: decode with the types of the negotiated revision.
         if self._task_support is None:
             request = partial(self._list_page, ServerCaller.list_tools.__name__)

@@ -8,7 +8,9 @@ from typing import TYPE_CHECKING, Any, Protocol
 from mcp_gen.core.errors import InvalidParams, McpError, TaskGone, UsageError
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Awaitable, Coroutine
+    from collections.abc import AsyncIterator, Awaitable, Coroutine, Mapping
+
+    from msgspec import Raw
 
     from mcp_gen.client.tasks.state import TaskSnapshot
 
@@ -37,6 +39,13 @@ class TaskProtocol(ABC):
     @abstractmethod
     async def requires_task(self, tool: str, error: McpError) -> bool:
         """Return True if a call was rejected because the tool runs only as a task."""
+
+    listed_type: Any = None
+    """Wire type of the tool lists that tell which tools run as tasks; None if none do."""
+
+    def note_listed(self, raw: Raw) -> Mapping[str, str | None]:
+        """Cache and return the task support of the tools on a page of the tool list."""
+        return {}
 
     @abstractmethod
     def forget(self) -> None:

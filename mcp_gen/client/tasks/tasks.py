@@ -29,6 +29,9 @@ from mcp_gen.session.duplex.progress import DetachedProgress
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable, Coroutine
 
+    from msgspec import Raw
+
+    from mcp_gen.client.requests.sender import ClientRequestSender
     from mcp_gen.client.requests.session_calls import SessionCalls
     from mcp_gen.client.requests.settings import ClientSettings
     from mcp_gen.client.tasks.state import TaskSnapshot
@@ -75,6 +78,18 @@ class TaskCalls:
         """Select the task protocol anew: the connection, and maybe the revision, has changed."""
         self._protocol = None
         self.forget()
+
+    def watch_lists(self, sender: ClientRequestSender) -> None:
+        """Note from now on which of the listed tools run only as tasks."""
+        # The protocol is loaded only for servers that have tasks.
+        if getattr(self._calls.session.opening.capabilities, "tasks", None) is None:
+            return
+        if self.protocol.listed_type is not None:
+            sender.watch_results(self.protocol.listed_type, self._on_tools_listed)
+
+    def _on_tools_listed(self, raw: Raw) -> None:
+        for tool, support in self.protocol.note_listed(raw).items():
+            (self.task_only.add if support == "required" else self.task_only.discard)(tool)
 
     def forget(self) -> None:
         """Drop cached facts about tools: the tool list has changed."""

@@ -23,14 +23,14 @@ MAX_PAGES = 1_000
 """Pages of `tools/list` that are read."""
 
 
-class _Execution(Struct, rename="camel"):
+class _TaskSupport(Struct, rename="camel"):
     task_support: Any = None
 
 
 class _Tool(Struct, rename="camel"):
     name: str
     input_schema: dict[str, Any] = {}
-    execution: _Execution | None = None
+    execution: _TaskSupport | None = None
 
 
 class _Page(Struct, rename="camel"):

@@ -9,6 +9,7 @@ from msgspec import Struct
 
 from mcp_gen.compat.checks.found import NotTested
 from mcp_gen.compat.json_values import member
+from mcp_gen.compat.views.conversation import is_foreign
 from mcp_wire import profile as profile_of
 
 if TYPE_CHECKING:
@@ -73,6 +74,8 @@ class ClientRun:
         """All runs of the client at this revision, by the id of their scenario."""
         self.spoken: frozenset[str] = frozenset()
         """Revisions that the client was seen to speak."""
+        self.chosen: frozenset[str] = frozenset()
+        """Revisions that it spoke after it had begun with another one: it was not told which."""
 
     @property
     def strict(self) -> ClientRun:
@@ -111,6 +114,11 @@ class ClientRun:
             for frame in self.frames()
             if frame.event.sender == "client"
         )
+
+    def chooses(self) -> bool:
+        """Return True if the client has spoken the revision, and begun with another one."""
+        sent = [one.members for one in self.frames() if one.event.sender == "client"]
+        return self.speaks() and any(is_foreign(one, self.revision) for one in sent)
 
     def _is_spoken(self, frame: Json) -> bool:
         profile = self.profile

@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
+from msgspec import UNSET
+
 import mcp_wire
 from mcp_gen.compat.frame_check import FrameChecker
 from mcp_gen.compat.json_values import member
@@ -30,7 +32,12 @@ def violations(transcript: Transcript, side: Sender) -> list[tuple[WireEvent, Cl
     checker = FrameChecker(profile_of(transcript.revision), known_extensions())
     broken: list[tuple[WireEvent, ClosedViolation]] = []
     for event in transcript.messages():
-        found = checker.check(event.data, event.sender)
+        is_json = event.message is not UNSET
+        found = (
+            checker.check_value(event.message, event.sender)
+            if is_json
+            else checker.check(event.data, event.sender)
+        )
         asked = _revision_asked_for(event, transcript.revision)
         if asked is not None:
             # A handshake has the form of the revision that it asks for.

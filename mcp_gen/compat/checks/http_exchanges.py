@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -132,13 +132,17 @@ class PeerExchange(Struct, kw_only=True):
                 yield event, id
 
     def _sent(self) -> Iterator[Json]:
-        return entries(self.sent.message) if self.sent else iter(())
+        return iter(entries(self.sent.message)) if self.sent else iter(())
 
 
 def exchanges(transcript: Transcript) -> list[PeerExchange]:
     """Return the exchanges of a transcript, in the order of their requests."""
+    return _exchanges(transcript.events)
+
+
+def _exchanges(events: Iterable[WireEvent]) -> list[PeerExchange]:
     found: dict[int, PeerExchange] = {}
-    for event in transcript.events:
+    for event in events:
         if event.kind == "request":
             found[event.exchange] = PeerExchange(request=event)
             continue
@@ -158,7 +162,8 @@ def exchanges(transcript: Transcript) -> list[PeerExchange]:
 
 def exchange_of(client: ReferenceClient, number: int) -> PeerExchange:
     """Return one exchange of a client by its number."""
-    return next(one for one in exchanges(client.transcript) if one.request.exchange == number)
+    events = (one for one in client.transcript.events if one.exchange == number)
+    return _exchanges(events)[0]
 
 
 def answers_in(exchange: PeerExchange) -> dict[str, WireEvent]:

@@ -19,9 +19,12 @@ if TYPE_CHECKING:
     from mcp_gen.compat.transcript import Transcript, Transport, WireEvent
     from mcp_gen.compat.wire.wire import Wire
 
-__all__ = ["CalledTool", "Opens", "ServerTrial", "ToolCall", "TriedServer", "shown"]
+__all__ = ["NO_ANSWER", "CalledTool", "Opens", "ServerTrial", "ToolCall", "TriedServer", "shown"]
 
 T = TypeVar("T")
+
+NO_ANSWER = "the server did not answer"
+"""Why a check was not made that rests on an answer; that there is none another check tells."""
 
 Opens: TypeAlias = "Callable[[str], Wire]"
 """Makes a wire to the server for a revision, with an empty transcript; does not open it."""
@@ -149,7 +152,11 @@ class TriedServer:
                 return True
             self._main = None
             await main.aclose()
-            opening = (await self.main()).opening
+            main = await self.main()
+            opening = main.opening
+            if opening is not None and opening.frame:
+                # How long it takes now: the connection before was lost, or too slow.
+                await main.ask(harmless, within_s=self.waits.patience.longest_s)
         except McpGenError:
             return False
         return opening is not None and bool(opening.frame)
@@ -161,7 +168,7 @@ class TriedServer:
             TransportError: the connection cannot be opened.
         """
         main = self._main
-        if main is None or _has_ended(main):
+        if main is None or main.transcript.is_closed:
             if main is not None:
                 await main.aclose()
             self._main = main = self.client()
@@ -177,7 +184,7 @@ class TriedServer:
             TransportError: the connection cannot be opened.
         """
         second = self._second
-        if second is None or _has_ended(second):
+        if second is None or second.transcript.is_closed:
             await self.drop_second()
             self._second = second = self.client()
             await second.open()
@@ -256,7 +263,7 @@ class ServerTrial(Found):
             NotTested: it has none: that is the finding of another check.
         """
         if not reply.frame:
-            raise NotTested("the server did not answer")
+            raise NotTested(NO_ANSWER)
         return reply
 
     async def having(self, capability: str) -> ReferenceClient:
@@ -300,10 +307,6 @@ class ServerTrial(Found):
     async def end(self) -> None:
         """Close what the check has opened."""
         await self._open.aclose()
-
-
-def _has_ended(client: ReferenceClient) -> bool:
-    return any(event.kind == "closed" for event in client.transcript.events)
 
 
 def shown(event: WireEvent) -> str:

@@ -106,13 +106,18 @@ class _ClientExamination:
                 self._perform(scenario, revision)
                 for revision in revisions
                 if revision in self._spoken and not self._strict(revision).ended.hung
-                for scenario in scenarios(revision, self._stage.transport)
+                for scenario in self._scenarios(revision)
                 if scenario.id != STRICT and (not self._only or scenario.id in self._only)
             )
         )
+        chosen = frozenset(one for one in revisions if self._strict(one).chooses())
         for runs in self._runs.values():
             for run in runs.values():
-                run.beside, run.spoken = runs, self._spoken
+                run.beside, run.spoken, run.chosen = runs, self._spoken, chosen
+
+    def _scenarios(self, revision: str) -> list[Scenario]:
+        stage = self._stage
+        return scenarios(revision, stage.transport, with_processes=stage.starts_processes)
 
     async def _perform(self, scenario: Scenario, revision: str) -> None:
         async with self._turns:

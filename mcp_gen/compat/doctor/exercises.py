@@ -10,11 +10,10 @@ from collections.abc import Awaitable, Callable, Iterator
 from typing import TYPE_CHECKING
 
 from mcp_gen.compat.checks.trial import CalledTool
-from mcp_gen.compat.doctor.task_exercise import follow_tasks
+from mcp_gen.compat.doctor.task_exercise import answer_with_tasks, follow_tasks
 from mcp_gen.compat.json_values import Json, member, objects
 from mcp_gen.compat.method_names import python_name
-from mcp_gen.compat.reference.client import plain_capabilities
-from mcp_gen.compat.reference.shaping import part_names
+from mcp_gen.compat.reference.shaping import part_names, plain_capabilities
 from mcp_gen.compat.views.dialogue import Dialogue
 from mcp_gen.compat.views.exchanges import exchanges
 from mcp_gen.compat.views.uris import variables
@@ -224,4 +223,5 @@ EXERCISES: tuple[Callable[[TriedServer], Awaitable[None]], ...] = (
     unsubscribe,
     call_tools_declaring_less,
     follow_tasks,
+    answer_with_tasks,
 )

@@ -9,14 +9,18 @@ from collections.abc import AsyncGenerator, Sequence
 from contextlib import asynccontextmanager, suppress
 from typing import IO
 
+from mcp_gen.compat.wire.sse_endpoint import SSE_PATH
 from mcp_gen.core.errors import TransportError
 
-__all__ = ["http_program"]
+__all__ = ["http_program", "printing_program"]
 
 START_S = 30.0
 """Longest time from the start of the program until it listens, in seconds."""
 END_S = 5.0
 """Seconds that the program gets to end after SIGTERM."""
+
+NO_HANDSHAKE = "legacy_sse_path: "
+"""Beginning of the refusal of a server that has no use for that transport."""
 
 MAX_LINE_BYTES = 1_048_576
 """Maximum length of a line that the program may write before it listens."""
@@ -28,6 +32,8 @@ _URL = re.compile(rb"http://127\.0\.0\.1:\d+/\S*")
 async def http_program(command: Sequence[str], stderr: IO[bytes]) -> AsyncGenerator[str]:
     """Run `mcp-gen run` over HTTP while the context manager is open, and yield its URL.
 
+    A server with a handshake has the HTTP+SSE transport, too, at `SSE_PATH`.
+
     Args:
         command: The words of `mcp-gen run` without those for HTTP.
         stderr: File that takes what the program writes to stderr.
@@ -35,26 +41,68 @@ async def http_program(command: Sequence[str], stderr: IO[bytes]) -> AsyncGenera
     Raises:
         TransportError: it ended, or did not listen in time.
     """
-    process = await asyncio.create_subprocess_exec(
-        *command,
-        "--http",
-        "--port",
-        "0",
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.PIPE,
-        limit=MAX_LINE_BYTES,
-    )
-    assert process.stderr is not None
-    copying: asyncio.Task[None] | None = None
+    words = [*command, "--http", "--port", "0"]
     try:
-        url = await _start_line(process.stderr, stderr)
-        copying = asyncio.create_task(_copy(process.stderr, stderr))
+        process, url = await _started([*words, "--sse-path", SSE_PATH], stderr)
+    except TransportError as error:
+        if NO_HANDSHAKE not in str(error):
+            raise
+        process, url = await _started(words, stderr)
+    async with _ended_after(process, stderr):
         yield url
+
+
+@asynccontextmanager
+async def printing_program(
+    command: Sequence[str], stderr: IO[bytes], *, cwd: str | None = None
+) -> AsyncGenerator[str]:
+    """Run a program that prints its URL at 127.0.0.1 when it listens, and yield the URL.
+
+    Args:
+        command: Its words.
+        stderr: File that takes what it prints, to stdout and to stderr.
+        cwd: The folder in which it runs; None for that of this process.
+
+    Raises:
+        TransportError: it ended, or did not listen in time.
+    """
+    process, url = await _started(command, stderr, cwd)
+    async with _ended_after(process, stderr):
+        yield url
+
+
+@asynccontextmanager
+async def _ended_after(
+    process: asyncio.subprocess.Process, stderr: IO[bytes]
+) -> AsyncGenerator[None]:
+    """Copy what a program prints while the context manager is open, and end it then."""
+    assert process.stdout is not None
+    copying = asyncio.create_task(_copy(process.stdout, stderr))
+    try:
+        yield
     finally:
         await _end(process)
-        if copying is not None:
-            await copying
+        await copying
+
+
+async def _started(
+    command: Sequence[str], stderr: IO[bytes], cwd: str | None = None
+) -> tuple[asyncio.subprocess.Process, str]:
+    """Start a program, and return it and its URL, once it listens."""
+    process = await asyncio.create_subprocess_exec(
+        *command,
+        cwd=cwd,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        limit=MAX_LINE_BYTES,
+    )
+    assert process.stdout is not None
+    try:
+        return process, await _start_line(process.stdout, stderr)
+    except BaseException:
+        await _end(process)
+        raise
 
 
 async def _start_line(lines: asyncio.StreamReader, stderr: IO[bytes]) -> str:

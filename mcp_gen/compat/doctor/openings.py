@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from mcp_gen.compat.json_values import Json, is_array, member
+from mcp_gen.compat.patience import Patience, Waits
 from mcp_gen.compat.reference.client import ReferenceClient
 from mcp_gen.compat.report.model import Opening
 from mcp_gen.core.errors import McpGenError
@@ -48,7 +49,7 @@ def ways() -> Sequence[OpeningWay]:
     )
 
 
-async def other_openings(opens: Opens, *, timeout_s: float) -> tuple[Opening, ...]:
+async def other_openings(opens: Opens, patience: Patience) -> tuple[Opening, ...]:
     """Try every way to open a connection that no client of a single revision takes.
 
     Each gets a connection of its own. The ways of clients of one revision are tried by the
@@ -56,13 +57,13 @@ async def other_openings(opens: Opens, *, timeout_s: float) -> tuple[Opening, ..
 
     Args:
         opens: Makes the wires.
-        timeout_s: Longest wait for an answer, in seconds.
+        patience: What is known of the waits for answers of the server.
     """
-    return tuple(await asyncio.gather(*(_tried(opens, way, timeout_s) for way in ways())))
+    return tuple(await asyncio.gather(*(_tried(opens, way, patience) for way in ways())))
 
 
-async def _tried(opens: Opens, way: OpeningWay, timeout_s: float) -> Opening:
-    client = ReferenceClient(opens(way.revision), way.revision, timeout_s=timeout_s)
+async def _tried(opens: Opens, way: OpeningWay, patience: Patience) -> Opening:
+    client = ReferenceClient(opens(way.revision), way.revision, waits=Waits(patience))
     frame = _frame(client, way.names)
     try:
         await client.wire.open()

@@ -7,16 +7,22 @@ from typing import TYPE_CHECKING, Any
 
 from mcp_gen.compat.json_values import Json, is_object, member
 from mcp_gen.compat.known_extensions import tasks_extension
-from mcp_gen.compat.reference.task_client import TaskClient, state_in
+from mcp_gen.compat.method_names import python_name
+from mcp_gen.compat.reference.task_client import (
+    TASKS_OF_CLIENT,
+    AnswersAsTasks,
+    TaskClient,
+    state_in,
+)
 from mcp_gen.compat.reference.tasks import ENDED
-from mcp_gen.compat.views.task_traffic import listed_tools
+from mcp_gen.compat.views.task_traffic import TASKS_OF_QUESTIONS, listed_tools
 
 if TYPE_CHECKING:
     from mcp_gen.compat.checks.trial import ToolCall, TriedServer
     from mcp_gen.compat.reference.client import ReferenceClient
     from mcp_gen.compat.transcript import WireEvent
 
-__all__ = ["follow_tasks", "takes_tasks"]
+__all__ = ["answer_with_tasks", "follow_tasks", "takes_tasks"]
 
 LONG_TTL_MS = 2**53 - 1
 """A time to keep a task that no limit is longer than: about 285,000 years."""
@@ -42,6 +48,26 @@ async def follow_tasks(server: TriedServer) -> None:
         id = member(state_in(reply.result), "taskId")
         if isinstance(id, str):
             await _cancel(tasks, id)
+
+
+async def answer_with_tasks(server: TriedServer) -> None:
+    """Call the tools that ask as a client that makes tasks of questions, where it can say so."""
+    asking = [
+        one.call
+        for one in server.called
+        if {python_name(name) for name in one.questions} & TASKS_OF_QUESTIONS.keys()
+    ]
+    if server.profile.tasks != "core" or not asking:
+        return
+    client = server.client(answers=AnswersAsTasks(server.profile))
+    client.capabilities = {**client.capabilities, "tasks": TASKS_OF_CLIENT}
+    try:
+        await client.open()
+        for call in asking:
+            server.waits.begin(f"call of {call.name}")
+            await client.ask("call_tool", call.params)
+    finally:
+        await client.aclose()
 
 
 def takes_tasks(client: ReferenceClient) -> bool:

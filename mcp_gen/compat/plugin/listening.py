@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import asyncio
-import socket
 from collections.abc import AsyncGenerator, Generator
 from contextlib import asynccontextmanager, contextmanager
 from typing import Any
 
+from mcp_gen.compat.recordings.taps.http import loopback_socket
 from mcp_gen.core.errors import UsageError
 
 __all__ = ["listening"]
@@ -27,7 +27,7 @@ async def listening(app: Any, path: str = "/mcp") -> AsyncGenerator[str, None]:
     Raises:
         UsageError: the app does not start.
     """
-    with socket.create_server(("127.0.0.1", 0)) as bound:
+    with loopback_socket() as bound:
         endpoint = _endpoint(app)
         serving = asyncio.get_running_loop().create_task(endpoint.serve([bound]))
         started = asyncio.create_task(endpoint.is_up.wait())

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 from mcp_gen.compat.plugin.conversation import Conversation
 from mcp_gen.compat.plugin.recorder import spoken_at
-from mcp_gen.compat.reference.peers import ServerPeer
+from mcp_gen.compat.plugin.sync_session import LoopThread
+from mcp_gen.compat.plugin.zoo_server import ZooServer
 from mcp_gen.compat.reference.server import ReferenceServer
 from mcp_gen.compat.requirements.manifest import requirements
 from mcp_gen.compat.zoo.zoo import Pair, zoo
@@ -39,14 +40,15 @@ class McpZoo:
         """The revision of the servers."""
         self._folder = folder
         self._skip = skip
-        self._peers: list[tuple[str, ServerPeer]] = []
+        self._peers: list[tuple[str, ZooServer]] = []
+        self._thread: LoopThread | None = None
         test.sources.append(self._said)
 
-    def reference(self) -> ServerPeer:
+    def reference(self) -> ZooServer:
         """Return the strict server; see `reference_server` for what it offers."""
         return self._peer("the strict server", ReferenceServer)
 
-    def breaking(self, requirement: str) -> ServerPeer:
+    def breaking(self, requirement: str) -> ZooServer:
         """Return the server that breaks one requirement, and nothing else.
 
         Args:
@@ -57,7 +59,7 @@ class McpZoo:
         """
         return self._peer(f"breaks {requirement}", self._pair(requirement).breaks)
 
-    def keeping(self, requirement: str) -> ServerPeer:
+    def keeping(self, requirement: str) -> ZooServer:
         """Return the server that just keeps one requirement, at the edge of what is allowed.
 
         Args:
@@ -77,6 +79,17 @@ class McpZoo:
             and self.revision in requirements()[id].revisions
         )
 
+    def close(self) -> None:
+        """Stop serving over HTTP."""
+        thread, self._thread = self._thread, None
+        if thread is not None:
+            thread.close()
+
+    def _loop_thread(self) -> LoopThread:
+        if self._thread is None:
+            self._thread = LoopThread()
+        return self._thread
+
     def _pair(self, requirement: str) -> Pair:
         pair = zoo().get(requirement)
         if pair is None or requirements()[requirement].applies != "server":
@@ -87,17 +100,15 @@ class McpZoo:
             self._skip(f"{self.revision} does not have {requirement}")
         return pair
 
-    def _peer(self, name: str, kind: type[Any]) -> ServerPeer:
+    def _peer(self, name: str, kind: type[Any]) -> ZooServer:
         folder = self._folder() / f"peer-{len(self._peers)}"
-        peer = ServerPeer(kind, self.revision, log=folder)
+        peer = ZooServer(kind, self.revision, log=folder, thread=self._loop_thread)
         self._peers.append((name, peer))
         return peer
 
     def _said(self) -> Iterable[Conversation]:
         for name, peer in self._peers:
-            sides: tuple[Side, ...] = (
-                ("client", "server") if peer.kind is ReferenceServer else ("client",)
-            )
+            sides: tuple[Side, ...] = ("client", "server") if peer.is_strict else ("client",)
             for whole in peer.transcripts:
                 said = spoken_at(peer.revision, whole)
                 yield Conversation(name, said.transport, said, sides)

@@ -10,14 +10,14 @@ import msgspec
 from msgspec import UNSET, Struct
 
 from mcp_gen.compat.json_values import Json, entries, is_object, member, objects
-from mcp_gen.compat.method_names import method_of, python_name
+from mcp_gen.compat.method_names import method_of, openings, python_name
 from mcp_gen.compat.reference.call import Failure, Unanswered
 from mcp_gen.compat.reference.http_client.headers import request_headers
-from mcp_gen.compat.reference.http_client.resuming import resumed
+from mcp_gen.compat.reference.http_client.resuming import answers_elsewhere, resumed
 from mcp_gen.compat.reference.rounds import next_round
-from mcp_gen.compat.reference.shaping import filled_in, shaped, wire_type
+from mcp_gen.compat.reference.shaping import filled_in, naming_task, plain_capabilities
 from mcp_gen.compat.transcript import answer_in
-from mcp_gen.compat.wire.http import HttpWire, SsePairWire
+from mcp_gen.compat.wire.http import HttpWire
 from mcp_wire import profile as profile_of
 
 if TYPE_CHECKING:
@@ -25,9 +25,8 @@ if TYPE_CHECKING:
     from mcp_gen.compat.transcript import WireEvent
     from mcp_gen.compat.wire.wire import Wire
     from mcp_wire.method import Method
-    from mcp_wire.profile import Profile
 
-__all__ = ["Answers", "ReferenceClient", "ServerReply", "answer_in", "plain_capabilities"]
+__all__ = ["Answers", "ReferenceClient", "ServerReply", "answer_in"]
 
 TIMEOUT_S = 5.0
 SETTLE_S = 0.05
@@ -137,11 +136,7 @@ class ReferenceClient:
         waits: Waits | None = None,
         listens: bool = True,
     ) -> None:
-        self.wire = wire
-        self.http = wire if isinstance(wire, HttpWire) else None
-        """The wire, if it is one over HTTP."""
         self.profile = profile_of(revision)
-        self.transcript = wire.transcript
         self.capabilities = self.all_capabilities() if capabilities is None else capabilities
         self.answers = Answers() if answers is None else answers
         self.waits = waits
@@ -160,6 +155,18 @@ class ReferenceClient:
         self._last_id = 0
         self._answered: list[Json] = []
         self._tasks: set[asyncio.Task[None]] = set()
+        self.use_wire(wire)
+
+    def use_wire(self, wire: Wire) -> None:
+        """Speak on a wire from now on.
+
+        Args:
+            wire: The client's end of a connection that is not open yet.
+        """
+        self.wire = wire
+        self.http = wire if isinstance(wire, HttpWire) else None
+        """The wire, if it is one over HTTP."""
+        self.transcript = wire.transcript
         self.transcript.listen(self._heard)
 
     # --- opening and closing ---
@@ -350,17 +357,21 @@ class ReferenceClient:
             if event.sender != "server" or event.kind not in ("message", "ended", "closed"):
                 return False
             if event.kind == "ended":
-                return event.exchange in exchanges and not self._answers_elsewhere(event)
+                return event.exchange in exchanges and not answers_elsewhere(self, event)
             return event.kind == "closed" or answer_in(event, id) is not None
 
         wait_s = self.timeout_s if within_s is None else within_s
         patience = self.waits.patience if self.waits else None
-        is_first = self.transcript.transport == "stdio" and not any(
-            one.sender == "server" for one in self.transcript.events
-        )
+        is_first = not any(one.sender == "server" for one in self.transcript.events)
+        is_start = is_first and self.transcript.transport == "stdio"
         if is_first and patience is not None and within_s is None:
-            wait_s = max(wait_s, patience.start_s)
+            wait_s = patience.open_s
         event = await self.transcript.first(ends, wait_s, start=asked.number)
+        if event is None and is_start and patience is not None and within_s is None:
+            # Meanwhile other processes may have shown how long a start takes.
+            rest_s = max(0.0, patience.start_s - wait_s)
+            wait_s += rest_s
+            event = await self.transcript.first(ends, rest_s, start=asked.number)
         while event is not None and event.kind == "ended":
             number = await self.resume(event)
             if number == 0:
@@ -369,13 +380,13 @@ class ReferenceClient:
             event = await self.transcript.first(ends, wait_s, start=event.number + 1)
         if event is None:
             if self.waits is not None and within_s is None:
-                self.waits.in_vain()
-                if is_first:
-                    self.waits.patience.start_in_vain()
+                self.waits.in_vain(wait_s)
+                if is_first and member(asked.message, "method") in openings():
+                    self.waits.patience.open_in_vain()
             return ServerReply(asked=asked, waited_s=wait_s)
         waited_s = event.at_s - asked.at_s
         if patience is not None:
-            patience.heard(waited_s, is_first=is_first)
+            patience.heard(waited_s, is_first=is_start)
         if event.kind != "message":
             return ServerReply(asked=asked, closing=event, waited_s=waited_s)
         frame = answer_in(event, id)
@@ -384,13 +395,6 @@ class ReferenceClient:
     async def resume(self, ended: WireEvent) -> int:
         """Ask for the rest of a stream; see `resumed`."""
         return await resumed(self, ended)
-
-    def _answers_elsewhere(self, ended: WireEvent) -> bool:
-        """Return True for the end of a POST that was taken, whose answer comes on a stream."""
-        if not isinstance(self.wire, SsePairWire):
-            return False
-        head = self.transcript.head(ended.exchange)
-        return head is not None and 200 <= head.status < 300
 
     async def tell(
         self,
@@ -556,19 +560,12 @@ class ReferenceClient:
             Unanswered: there is none.
         """
         make = getattr(self.answers, python_name(str(asked["method"])) or "", None)
-        params = asked.get("params")
+        params = found if is_object(found := asked.get("params")) else {}
         frame: Json = {"jsonrpc": "2.0", "id": asked["id"]}
         if make is None:
             said = {"code": self.profile.errors.method_not_found, "message": "Method not found"}
             return {**frame, "error": said}
         try:
-            return {**frame, "result": make(params if is_object(params) else {})}
+            return {**frame, "result": naming_task(self.profile, params, make(params))}
         except Failure as failure:
             return {**frame, "error": {"code": failure.code, "message": failure.message}}
-
-
-def plain_capabilities(profile: Profile) -> Json:
-    """Return every capability of a revision, without the parts that some of them have."""
-    every: Json = {"roots": {"listChanged": True}, "sampling": {}, "elicitation": {}}
-    made: Json = shaped(wire_type(profile, "ClientCapabilities"), every)
-    return made

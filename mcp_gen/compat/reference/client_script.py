@@ -126,10 +126,15 @@ class ClientScript(ReferenceClient):
         tools = self.well_marked(await self.walk("list_tools", "tools"))
         self.schemas = {one["name"]: one["outputSchema"] for one in tools if "outputSchema" in one}
         for number, tool in enumerate(tools):
-            if tool["name"] == WAITING:
+            if member(tool, "execution", "taskSupport") == "required":
+                await self.call_task(tool)
+            elif tool["name"] == WAITING:
                 await self.give_up({"name": WAITING, "arguments": {}})
             else:
                 await self.call(tool, self.token(number))
+
+    async def call_task(self, tool: Json) -> None:
+        """Pass over a tool that is only ever a task: there are none in this script."""
 
     async def call(self, tool: Json, token: Any) -> None:
         """Call a tool, with a progress token."""
@@ -238,6 +243,9 @@ class ClientScript(ReferenceClient):
             if self.has_lost_session(reply):
                 await self.begin_anew()
                 reply = await self.ask(name, params, meta=meta, within_s=within_s)
+            if self.has_lost_server(reply):
+                await self.restart()
+                reply = await self.ask(name, params, meta=meta, within_s=within_s)
             if reply.timed_out:
                 await self.stop_waiting(reply)
             requests = member(reply.result, "inputRequests")
@@ -276,6 +284,16 @@ class ClientScript(ReferenceClient):
     async def begin_anew(self) -> None:
         """Begin a new session."""
         self.session_id = None
+        await self.open()
+
+    def has_lost_server(self, reply: ServerReply) -> bool:
+        """Return True if the connection has ended in place of an answer."""
+        return self.http is None and reply.closing is not None
+
+    async def restart(self) -> None:
+        """Open another connection in place of one that has ended."""
+        await self.wire.aclose()
+        self.use_wire(self.opens(self.profile.revision))
         await self.open()
 
     async def stop_waiting(self, reply: ServerReply) -> None:

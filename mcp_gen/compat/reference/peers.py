@@ -12,7 +12,7 @@ import mcp_wire
 from mcp_gen.compat.reference.client import TIMEOUT_S, ReferenceClient
 from mcp_gen.compat.reference.server import ReferenceServer
 from mcp_gen.compat.reference.serving import DuplexServing
-from mcp_gen.compat.transcript_log import read_log
+from mcp_gen.compat.transcript_files import read_transcripts
 from mcp_gen.compat.wire.duplex import DuplexWire
 from mcp_gen.compat.wire.openers import CommandOpener, MemoryOpener
 
@@ -61,13 +61,14 @@ class ServerPeer:
     def command(self) -> list[str]:
         """The words of the command that serves one client on stdin and stdout."""
         name = f"{self.kind.__module__}:{self.kind.__qualname__}"
-        words = [sys.executable, "-m", "mcp_gen.compat.reference.program", self.revision, name]
-        return words if self._log is None else [*words, str(self._log)]
+        words = [sys.executable, "-m", "mcp_gen.compat.reference.program", name]
+        words += ["--revision", self.revision]
+        return words if self._log is None else [*words, "--into", str(self._log)]
 
     @property
     def transcripts(self) -> list[Transcript]:
         """One transcript per client, also of those over stdio if there is a folder for them."""
-        logged = [] if self._log is None else read_log(self._log, self.revision)
+        logged = [] if self._log is None else read_transcripts(self._log, self.revision)
         return [*(one.transcript for one in self._served), *logged]
 
 

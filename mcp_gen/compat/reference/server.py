@@ -25,6 +25,7 @@ from mcp_gen.compat.reference.shaping import log_levels, shaped, wire_type
 from mcp_gen.compat.reference.tasks import TasksOfServer
 
 if TYPE_CHECKING:
+    from mcp_gen.compat.frame_check import Sender
     from mcp_wire.method import Method
 
 __all__ = ["ReferenceServer"]
@@ -55,8 +56,14 @@ class ReferenceServer(FeatureHandlers, ServerRounds, TasksOfServer):
         self._asked: dict[str, asyncio.Future[Json]] = {}
         self._is_open = self.profile.handshake is None
         self._to_client: Outlet = _nowhere
+        self.earlier = 0
+        """Number of connections that the client has opened before this one, where it is known."""
         self.note: Callable[[str], None] = _nowhere
         """Writes down what the client did beside the connection."""
+        self.note_closing: Callable[[Sender, str], None] = _nowhere
+        """Writes down what a side did about the end of the connection."""
+        self.leave: Callable[[], None] = _nowhere
+        """Ends the connection, and the process that serves it."""
 
     # --- messages in ---
 
@@ -405,5 +412,5 @@ def _key(id: Any) -> str:
     return msgspec.json.encode(id).decode()
 
 
-def _nowhere(frame: Any) -> None:
+def _nowhere(*said: object) -> None:
     """Stand in for the way to the client before there is one."""

@@ -10,6 +10,7 @@ import msgspec
 from mcp_gen.compat.transcript import Transcript, cut_at
 
 if TYPE_CHECKING:
+    from mcp_gen.compat.frame_check import Sender
     from mcp_gen.compat.reference.server import ReferenceServer
     from mcp_gen.compat.transcript import Transport
     from mcp_gen.core.transport.protocols import Duplex
@@ -30,11 +31,15 @@ class DuplexServing:
         self.transcript = Transcript(server.profile.revision, transport)
         self._transport: Duplex
         self._ended = asyncio.Event()
+        self.has_left = False
+        """True if the server has ended the connection."""
 
     async def serve(self, transport: Duplex) -> None:
         """Serve the client until it disconnects."""
         self._transport = transport
         self.server.note = self._note
+        self.server.note_closing = self._note_closing
+        self.server.leave = self._leave
         self.server.connected(self._send)
         await transport.start(self)
         await self._ended.wait()
@@ -48,6 +53,14 @@ class DuplexServing:
 
     def _note(self, about: str) -> None:
         self.transcript.add("client", "request", about=about)
+
+    def _note_closing(self, sender: Sender, about: str) -> None:
+        self.transcript.add(sender, "closed", about=about)
+
+    def _leave(self) -> None:
+        self.has_left = True
+        self._note_closing("server", "the server ended")
+        self._ended.set()
 
     # --- receiver of the transport ---
 
@@ -63,5 +76,6 @@ class DuplexServing:
 
     def closed(self, error: BaseException | None) -> None:
         """End the serving."""
-        self.transcript.add("client", "closed", about=str(error) if error else "")
-        self._ended.set()
+        if not self.has_left:
+            self._note_closing("client", str(error) if error else "")
+            self._ended.set()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
@@ -15,7 +16,21 @@ from mcp_wire.lenient_decoding import without_extra
 if TYPE_CHECKING:
     from mcp_wire.profile import Profile
 
-__all__ = ["filled_in", "log_levels", "part_names", "required_members", "shaped", "wire_type"]
+__all__ = [
+    "filled_in",
+    "log_levels",
+    "naming_task",
+    "part_names",
+    "plain_capabilities",
+    "required_members",
+    "shaped",
+    "wire_type",
+]
+
+REMEMBERED = 4096
+"""Number of values whose form is remembered."""
+REMEMBERED_BYTES = 4096
+"""Maximum length of such a value."""
 
 
 def wire_type(profile: Profile, name: str) -> Any:
@@ -49,8 +64,17 @@ def shaped(kind: Any, value: Any) -> Any:
     Raises:
         msgspec.ValidationError: the value is none of that type.
     """
-    named = without_extra(kind, msgspec.json.encode(value))
-    return msgspec.json.decode(encode(decode_strictly(kind, named)))
+    data = msgspec.json.encode(value)
+    shape = _remembered if len(data) <= REMEMBERED_BYTES else _shape
+    return msgspec.json.decode(shape(kind, data))
+
+
+def _shape(kind: Any, data: bytes) -> bytes:
+    return encode(decode_strictly(kind, without_extra(kind, data)))
+
+
+_remembered = lru_cache(maxsize=REMEMBERED)(_shape)
+"""The same for small values, which are made again and again."""
 
 
 _EXAMPLES: dict[Any, Any] = {"string": "text", "integer": 1, "number": 1.5, "boolean": True}
@@ -66,3 +90,23 @@ def filled_in(params: Json) -> Json:
         ]
         content[name] = choices[0] if choices else _EXAMPLES.get(member(field, "type"), "text")
     return content
+
+
+def plain_capabilities(profile: Profile) -> Json:
+    """Return every capability of a revision, without the parts that some of them have."""
+    every: Json = {"roots": {"listChanged": True}, "sampling": {}, "elicitation": {}}
+    made: Json = shaped(wire_type(profile, "ClientCapabilities"), every)
+    return made
+
+
+def naming_task(profile: Profile, params: Json, result: Json) -> Json:
+    """Return the answer to a question with metadata that names the task of the question, if any.
+
+    Args:
+        profile: The revision.
+        params: Params of the question.
+        result: The answer.
+    """
+    key = profile.related_task_key
+    task = member(params, "_meta", key) if key else None
+    return result if task is None else {**result, "_meta": {**result.get("_meta", {}), key: task}}

@@ -1,19 +1,27 @@
-"""Tasks of the reference client: makes them, asks for their state and result, updates, cancels."""
+"""Tasks of the reference client: those that it asks servers for, and those of its own."""
 
 from __future__ import annotations
 
 import asyncio
+import secrets
+from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
 from mcp_gen.compat.json_values import Json, is_object, member
 from mcp_gen.compat.known_extensions import tasks_extension
 from mcp_gen.compat.method_names import method_of
+from mcp_gen.compat.reference.call import Failure
+from mcp_gen.compat.reference.client import Answers
+from mcp_gen.compat.reference.tasks import ENDED, POLL_INTERVAL_MS, TTL_MS
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from mcp_gen.compat.reference.client import ReferenceClient, ServerReply
     from mcp_gen.compat.transcript import WireEvent
+    from mcp_wire.profile import Profile
 
-__all__ = ["MAX_ROUNDS", "TaskClient", "state_in"]
+__all__ = ["MAX_ROUNDS", "TASKS_OF_CLIENT", "AnswersAsTasks", "TaskClient", "state_in"]
 
 MAX_ROUNDS = 5
 """Maximum number of times that a call is sent again with answers."""
@@ -116,3 +124,112 @@ def state_in(result: Any) -> Json | None:
     if is_object(task) and "taskId" in task:
         return task
     return result if is_object(result) and "taskId" in result else None
+
+
+# --- tasks of the client ---
+
+TASKS_OF_CLIENT: Json = {
+    "list": {},
+    "cancel": {},
+    "requests": {"elicitation": {"create": {}}, "sampling": {"createMessage": {}}},
+}
+"""Capability of a client that makes tasks of all questions."""
+
+
+class AnswersAsTasks(Answers):
+    """Answers that become tasks, each of which ends as soon as it is asked about.
+
+    Args:
+        profile: The revision.
+    """
+
+    def __init__(self, profile: Profile) -> None:
+        self.profile = profile
+        self.states: dict[str, Json] = {}
+        """States of the tasks, by id."""
+        self.answered: dict[str, Json] = {}
+        """Answers to the questions, by the id of the task."""
+
+    def elicit(self, params: Json) -> Json:
+        """Return the form, filled in, or a task."""
+        return self.perhaps_task(params, super().elicit)
+
+    def create_message(self, params: Json) -> Json:
+        """Return a text of the model, or a task."""
+        return self.perhaps_task(params, super().create_message)
+
+    def perhaps_task(self, params: Json, answer: Callable[[Json], Json]) -> Json:
+        """Return a task for an answer if the question is to be one, else the answer."""
+        return self.created(answer(params)) if is_object(params.get("task")) else answer(params)
+
+    def created(self, answer: Json) -> Json:
+        """Return the result that tells of a new task."""
+        id, now = secrets.token_urlsafe(24), datetime.now(UTC).isoformat()
+        self.answered[id] = answer
+        times = {"createdAt": now, "lastUpdatedAt": now}
+        waits = {"ttl": TTL_MS, "pollInterval": POLL_INTERVAL_MS}
+        self.states[id] = {"taskId": id, "status": "working", **times, **waits}
+        return {"task": dict(self.states[id])}
+
+    def get_task(self, params: Json) -> Json:
+        """Return the state of a task, which then ends."""
+        state = self.state(params)
+        told = dict(state)
+        self.end(state, "completed")
+        return told
+
+    def get_task_payload(self, params: Json) -> Json:
+        """Return the result of a task.
+
+        Raises:
+            Failure: it was cancelled.
+        """
+        state = self.state(params)
+        self.end(state, "completed")
+        if state["status"] == "cancelled":
+            raise self.refusal("The task was cancelled")
+        id: str = state["taskId"]
+        assert self.profile.related_task_key is not None
+        return {**self.answered[id], "_meta": {self.profile.related_task_key: {"taskId": id}}}
+
+    def list_tasks(self, params: Json) -> Json:
+        """Return all tasks on one page.
+
+        Raises:
+            Failure: another page is asked for.
+        """
+        if "cursor" in params:
+            raise self.refusal("Unknown cursor")
+        return {"tasks": [dict(one) for one in self.states.values()]}
+
+    def cancel_task(self, params: Json) -> Json:
+        """Cancel a task.
+
+        Raises:
+            Failure: it has ended.
+        """
+        state = self.state(params)
+        if state["status"] in ENDED:
+            raise self.refusal("The task has ended")
+        self.end(state, "cancelled")
+        return dict(state)
+
+    def end(self, state: Json, status: str) -> None:
+        """End a task that has not ended."""
+        if state["status"] not in ENDED:
+            state["status"] = status
+
+    def state(self, params: Json) -> Json:
+        """Return the state of the task that params name.
+
+        Raises:
+            Failure: there is none.
+        """
+        id: Any = params.get("taskId")
+        if id not in self.states:
+            raise self.refusal("Unknown task")
+        return self.states[id]
+
+    def refusal(self, why: str) -> Failure:
+        """Return the error for params that cannot be."""
+        return Failure(self.profile.errors.invalid_params, why)

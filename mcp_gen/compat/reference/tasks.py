@@ -10,7 +10,7 @@ import asyncio
 import secrets
 from collections.abc import Iterator
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from mcp_gen.compat.json_values import Json, is_array, is_object, member
 from mcp_gen.compat.known_extensions import tasks_extension
@@ -29,7 +29,7 @@ TTL_MS = 60_000
 MAX_TTL_MS = 3_600_000
 POLL_INTERVAL_MS = 10
 STEP_S = 0.2
-"""Longest time that a step of a task takes in seconds; it is over when the client asks."""
+"""Longest time that a step of a task takes, in seconds; it is over when the client asks."""
 TASKS_PER_PAGE = 2
 SLOW_STEPS = 3
 ENDED = ("completed", "failed", "cancelled")
@@ -88,7 +88,7 @@ class TaskCall(ReferenceCall):
         """Wait until the client asks about the task, or a moment has passed."""
         self.task.news.clear()
         try:
-            async with asyncio.timeout(0 if self.task.outlet else STEP_S):
+            async with asyncio.timeout(0 if self.task.outlet else self.tasks.step_s):
                 await self.task.news.wait()
         except TimeoutError:
             return
@@ -105,6 +105,9 @@ class TaskCall(ReferenceCall):
 
 class TasksOfServer:
     """Tasks of the reference server, one method per step."""
+
+    step_s: ClassVar[float] = STEP_S
+    """Longest time that a step of a task takes, in seconds."""
 
     if TYPE_CHECKING:
         profile: Profile

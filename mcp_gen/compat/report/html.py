@@ -3,17 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from pathlib import Path
 
-from mcp_gen.compat.report.markup import Content, Markup, element, inline, joined, source_hash
-from mcp_gen.compat.report.model import Evidence, Finding, Offer, Outcome, Report, Verdict
+from mcp_gen.compat.report.markup import Content, Markup, element, joined
+from mcp_gen.compat.report.model import Offer, Outcome, Report
+from mcp_gen.compat.report.page import (
+    cell_button,
+    filters,
+    finding_markup,
+    grid,
+    grid_row,
+    page,
+    totals_list,
+)
 from mcp_gen.compat.report.summary import SYMBOLS, CheckRow, areas, check_rows
-from mcp_gen.compat.report.texts import pretty
 
 __all__ = ["html_report"]
 
-HERE = Path(__file__).parent
-CLASSES: dict[Verdict, str] = {"passed": "passed", "failed": "failed", "not tested": "untested"}
 NAMES_AT_ONCE = 12
 """Number of names of a kind that are shown before the rest is folded away."""
 
@@ -25,34 +30,17 @@ def html_report(report: Report) -> str:
     their evidence. The page loads nothing, and its content security policy runs no script but its
     own, which is allowed by its hash.
     """
-    style, script = _source("page.css"), _source("page.js")
-    policy = (
-        f"default-src 'none'; style-src {source_hash(style)}; script-src {source_hash(script)}; "
-        "base-uri 'none'; form-action 'none'"
-    )
-    head = element(
-        "head",
-        element("meta", charset="utf-8"),
-        element("meta", http_equiv="Content-Security-Policy", content=policy),
-        element("meta", name="viewport", content="width=device-width, initial-scale=1"),
-        element("title", f"MCP compatibility of {report.target}"),
-        inline("style", style),
-    )
-    body = element("body", *_body(report), inline("script", script))
-    return f"<!doctype html>\n{element('html', head, body, lang='en')}\n"
-
-
-def _source(name: str) -> str:
-    return (HERE / name).read_text("utf-8")
+    return page(f"MCP compatibility of {report.target}", *_body(report))
 
 
 def _body(report: Report) -> Iterable[Content]:
     yield element("h1", f"MCP compatibility of {report.target}")
     yield element("p", _about(report), class_="faint")
     yield _totals(report)
-    yield _filters()
+    yield filters("checks", ("must", "should"))
     for area, rows in areas(check_rows(report)).items():
-        yield _area(area, rows, report.revisions)
+        body = (_check(row, report.revisions) for row in rows)
+        yield grid(area, "check", report.revisions, body)
     yield _openings(report)
     yield _listings(report.listings)
 
@@ -68,80 +56,38 @@ def _about(report: Report) -> str:
 def _totals(report: Report) -> Markup:
     counts = report.counts()
     failed = {level: len(report.failed(level)) for level in ("must", "should")}
-    facts = (
-        (counts["passed"], "passed", "passed"),
-        (failed["must"], "failed, must", "failed"),
-        (failed["should"], "failed, should", "failed should"),
-        (counts["not tested"], "not tested", "untested"),
+    return totals_list(
+        (
+            (counts["passed"], "passed", "passed"),
+            (failed["must"], "failed, must", "failed"),
+            (failed["should"], "failed, should", "failed should"),
+            (counts["not tested"], "not tested", "untested"),
+        )
     )
-    items = (
-        element("li", element("b", str(count)), what, class_=style) for count, what, style in facts
-    )
-    return element("ul", *items, class_="totals")
-
-
-def _filters() -> Markup:
-    search = element(
-        "input", type="search", id="search", placeholder="Search", aria_label="Search checks"
-    )
-    levels = (_box("level", level, level) for level in ("must", "should"))
-    verdicts = (_box("verdict", name, f"{SYMBOLS[name]} {name}") for name in SYMBOLS)
-    shown = element("span", id="shown", role="status", class_="faint")
-    return element("div", search, *levels, *verdicts, shown, class_="filters")
-
-
-def _box(kind: str, value: str, label: str) -> Markup:
-    box = element("input", type="checkbox", data_filter=kind, value=value, checked=True)
-    return element("label", box, f" {label}")
 
 
 # --- the grid ---
 
 
-def _area(area: str, rows: Sequence[CheckRow], revisions: Sequence[str]) -> Markup:
-    dates = (element("th", element("span", one), scope="col", class_="date") for one in revisions)
-    head = element("thead", element("tr", element("th", "check", scope="col"), *dates))
-    body = element("tbody", *(_check(row, revisions) for row in rows))
-    table = element("table", head, body, class_="grid")
-    return element("section", element("h2", area), table, class_="area")
-
-
 def _check(row: CheckRow, revisions: Sequence[str]) -> Markup:
-    title = element(
-        "th",
+    title = (
         element("code", row.requirement),
         " ",
         element("span", row.level, class_="level"),
         element("br"),
         row.says,
-        scope="row",
     )
-    verdicts = ",".join(dict.fromkeys(one.verdict for one in row.outcomes))
     cells = (_cell(row, revision) for revision in revisions)
-    shown = element(
-        "tr", title, *cells, class_="check", data_level=row.level, data_verdicts=verdicts
-    )
-    outcomes = (_outcome(one) for one in row.outcomes)
-    # Beside no other cell: on a narrow screen the frames have the whole width.
-    detail = element("td", *outcomes, colspan=str(1 + len(revisions)))
-    return joined(shown, element("tr", detail, class_="detail", hidden=True))
+    details = (_outcome(one) for one in row.outcomes)
+    verdicts = [one.verdict for one in row.outcomes]
+    return grid_row(title, cells, details, verdicts, row.level)
 
 
 def _cell(row: CheckRow, revision: str) -> Markup:
     outcome = row.at(revision)
     if outcome is None:
         return element("td", class_="cell")
-    button = element(
-        "button",
-        SYMBOLS[outcome.verdict],
-        type="button",
-        class_=f"{CLASSES[outcome.verdict]} {outcome.level}",
-        aria_label=f"{outcome.requirement} at {revision}: {outcome.verdict}",
-        aria_expanded="false",
-        title=outcome.verdict,
-        data_revision=revision,
-    )
-    return element("td", button, class_="cell")
+    return cell_button(revision, outcome.verdict, outcome.requirement, outcome.level)
 
 
 def _outcome(outcome: Outcome) -> Markup:
@@ -153,27 +99,9 @@ def _outcome(outcome: Outcome) -> Markup:
         "div",
         element("h4", f"{SYMBOLS[outcome.verdict]} {outcome.verdict} at {outcome.revision}{why}"),
         element("p", link),
-        *(_finding(one) for one in outcome.findings),
+        *(finding_markup(one) for one in outcome.findings),
         data_revision=outcome.revision,
         hidden=True,
-    )
-
-
-def _finding(finding: Finding) -> Markup:
-    facts = [("expected", finding.expected), ("came", finding.came)]
-    if finding.where:
-        facts.append(("where", finding.where))
-    pairs = (joined(element("dt", name), element("dd", value)) for name, value in facts)
-    frames = (_event(one) for one in finding.evidence)
-    return element("div", element("dl", *pairs), *frames, class_="finding")
-
-
-def _event(event: Evidence) -> Markup:
-    left_out = f"\n… {event.left_out_bytes} more bytes" if event.left_out_bytes else ""
-    said = f"{event.sender}, {event.kind}, after {event.at_s:.3f} s"
-    return joined(
-        element("p", said, class_="faint"),
-        element("pre", f"{pretty(event.text)}{left_out}") if event.text or left_out else None,
     )
 
 

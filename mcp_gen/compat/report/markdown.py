@@ -10,7 +10,7 @@ from mcp_gen.compat.report.summary import CheckRow, SameFinding, areas, check_ro
 from mcp_gen.compat.report.summary import totals as totals_of
 from mcp_gen.compat.report.texts import pretty, visible, visible_lines
 
-__all__ = ["markdown_report"]
+__all__ = ["code", "markdown_report"]
 
 MAX_CHARS = 60_000
 """Maximum length: GitHub takes comments of 65,536 characters."""
@@ -41,9 +41,9 @@ def markdown_report(report: Report) -> str:
 
 
 def _head(report: Report) -> Iterator[str]:
-    yield f"## MCP compatibility of {_code(report.target)}"
+    yield f"## MCP compatibility of {code(report.target)}"
     yield ""
-    name = f"{_code(report.name)}, " if report.name else ""
+    name = f"{code(report.name)}, " if report.name else ""
     yield f"{name}examined as a {report.side} over {report.transport} by mcp-gen {report.version}."
     yield ""
     yield f"{totals_of(report)}."
@@ -96,9 +96,9 @@ def _section(row: CheckRow, room: int) -> str:
 
 def _finding(same: SameFinding) -> Iterator[str]:
     finding = same.finding
-    where = f" at {_code(finding.where)}" if finding.where else ""
-    yield f"* expected: {_code(finding.expected)}"
-    yield f"* came: {_code(finding.came)}{where}"
+    where = f" at {code(finding.where)}" if finding.where else ""
+    yield f"* expected: {code(finding.expected)}"
+    yield f"* came: {code(finding.came)}{where}"
     yield f"* revisions: {', '.join(same.revisions)}"
     if finding.evidence:
         last = finding.evidence[-1]
@@ -111,8 +111,8 @@ def _finding(same: SameFinding) -> Iterator[str]:
         yield fence
 
 
-def _code(text: str) -> str:
-    """Return a text as code on one line."""
+def code(text: str) -> str:
+    """Return a text as code on one line: it is no markup there."""
     shown = visible(text)
     ticks = "`" * (_longest_run(shown) + 1)
     # A space inside: the text may begin or end with a backtick.

@@ -22,7 +22,7 @@ const filter = () => {
     const detail = row.nextElementSibling;
     const text = `${row.textContent} ${detail.textContent}`.toLowerCase();
     const isShown =
-      levels.has(row.dataset.level) &&
+      (row.dataset.level === undefined || levels.has(row.dataset.level)) &&
       row.dataset.verdicts.split(",").some((verdict) => verdicts.has(verdict)) &&
       words.every((word) => text.includes(word));
     row.hidden = !isShown;
@@ -32,7 +32,7 @@ const filter = () => {
   for (const area of document.querySelectorAll("section.area")) {
     area.hidden = !area.querySelector("tr.check:not([hidden])");
   }
-  shown.textContent = `${count} of ${rows.length} checks`;
+  shown.textContent = `${count} of ${rows.length} ${shown.dataset.what}`;
 };
 
 const open = (button) => {

@@ -11,7 +11,8 @@ are three kinds:
 * `@scenario(id, judge)`: the check is the judge of this one scenario, a function of the run and of
   what takes findings. The run has its transcripts, how the client ended, and the runs beside it
   (`run.strict`, `run.run_of(name)`). The judges that many need are in `judgements`: `goes_on`,
-  `rejects`, `asks_as_in`.
+  `goes_on_alike`, `rejects`, `asks_as_in`. With `needs_process=True` it is for servers that do
+  something with their process, and is run where the client starts a command alone.
 * `control(name, server)`: a server whose runs are compared with those of scenarios. A program that
   ends well although its call was refused swallows errors: its exit code proves nothing.
 

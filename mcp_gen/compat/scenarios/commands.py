@@ -13,8 +13,9 @@ from time import monotonic
 from typing import TYPE_CHECKING
 
 from mcp_gen.compat.checks.client_run import Ended
+from mcp_gen.compat.scenarios.process_server import LEFT_RUNNING
 from mcp_gen.compat.scenarios.stage import Performance
-from mcp_gen.compat.scenarios.transcript_files import have_ended, read_transcripts
+from mcp_gen.compat.transcript_files import read_transcripts, running_files
 from mcp_gen.transports.process_tree import ProcessTree
 
 if TYPE_CHECKING:
@@ -46,28 +47,36 @@ class CommandStage:
         self, command: Sequence[str], *, at_once: int = 2, stderr: int | None = None
     ) -> None:
         self.transport: Transport = "stdio"
+        self.starts_processes = True
         self.at_once = at_once
         self._command = tuple(command)
         self._stderr = stderr
 
     async def perform(self, scenario: Scenario, revision: str, limit_s: float) -> Performance:
         """Run the command once."""
-        with tempfile.TemporaryDirectory(prefix="mcp-doctor-") as folder:
+        with tempfile.TemporaryDirectory(prefix="mcp-doctor-") as name:
+            folder = Path(name)
             server = [sys.executable, "-m", PROGRAM, "--revision", revision]
-            server += ["--scenario", scenario.id, "--into", folder]
+            server += ["--scenario", scenario.id, "--into", name]
             said = {
                 "command": shlex.join(server),
                 "revision": revision,
                 "scenario": scenario.id,
             }
+            running: set[int] = set()
+
+            def have_ended() -> bool:
+                nonlocal running
+                running = running_files(folder)
+                return not running
+
             ended = await run_command(
-                self._command,
-                said,
-                limit_s,
-                stderr=self._stderr,
-                have_ended=lambda: have_ended(Path(folder)),
+                self._command, said, limit_s, stderr=self._stderr, have_ended=have_ended
             )
-            return Performance(read_transcripts(Path(folder), revision, "stdio"), ended)
+            transcripts = read_transcripts(folder, revision)
+        for number in () if ended.hung else running:
+            transcripts[number].add("client", "closed", about=LEFT_RUNNING)
+        return Performance(transcripts, ended)
 
 
 async def run_command(
@@ -75,7 +84,9 @@ async def run_command(
     said: Mapping[str, str],
     limit_s: float,
     *,
+    stdout: int | None = None,
     stderr: int | None = None,
+    cwd: str | None = None,
     have_ended: Callable[[], bool] = lambda: True,
 ) -> Ended:
     """Run a command to its end, and return how it ended.
@@ -84,15 +95,18 @@ async def run_command(
         command: The words of the command, with placeholders.
         said: The values of the placeholders by their names, which are environment variables, too.
         limit_s: Time limit, in seconds, after which the command is ended.
+        stdout: File descriptor for what it writes to stdout; None: nowhere.
         stderr: File descriptor for what it writes to stderr; None: nowhere.
+        cwd: The folder in which it runs; None for that of this process.
         have_ended: Tells whether the servers that it has started have ended.
     """
     nowhere = asyncio.subprocess.DEVNULL
     began_s = monotonic()
     process = await asyncio.create_subprocess_exec(
         *filled_in(command, said),
+        cwd=cwd,
         stdin=nowhere,
-        stdout=nowhere,
+        stdout=nowhere if stdout is None else stdout,
         stderr=nowhere if stderr is None else stderr,
         env={**os.environ, **{f"MCP_DOCTOR_{key.upper()}": one for key, one in said.items()}},
         start_new_session=True,

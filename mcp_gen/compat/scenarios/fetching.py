@@ -23,21 +23,23 @@ class FetchListener:
 
     def __init__(self, fetched: Callable[[str], None]) -> None:
         self._tell = fetched
-        self._server: asyncio.Server | None = None
+        self._starting: asyncio.Task[asyncio.Server] | None = None
         self.url = "http://127.0.0.1"
         """Its URL, once it listens."""
 
     async def start(self) -> None:
         """Begin to listen, if it does not yet."""
-        if self._server is None:
-            self._server = await asyncio.start_server(self._serve, "127.0.0.1", 0)
-            port = self._server.sockets[0].getsockname()[1]
-            self.url = f"http://127.0.0.1:{port}"
+        if self._starting is None:
+            starting = asyncio.start_server(self._serve, "127.0.0.1", 0)
+            self._starting = asyncio.get_running_loop().create_task(starting)
+        # A client that leaves now cancels its request: a start that ended so would leave a socket.
+        server = await asyncio.shield(self._starting)
+        self.url = f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}"
 
-    def close(self) -> None:
+    async def aclose(self) -> None:
         """Stop listening."""
-        if self._server is not None:
-            self._server.close()
+        if self._starting is not None:
+            (await self._starting).close()
 
     async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         line = await reader.readline()

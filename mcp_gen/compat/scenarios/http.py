@@ -35,6 +35,7 @@ class HttpStage:
         self, command: Sequence[str], *, at_once: int = 2, stderr: int | None = None
     ) -> None:
         self.transport: Transport = "http"
+        self.starts_processes = False
         self.at_once = at_once
         self._command = tuple(command)
         self._stderr = stderr

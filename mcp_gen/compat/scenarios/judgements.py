@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections import Counter
 from typing import TYPE_CHECKING
 
+from mcp_gen.compat.checks.client_run import STRICT
 from mcp_gen.compat.checks.found import NotTested
 from mcp_gen.compat.json_values import member
 from mcp_gen.compat.method_names import python_name
@@ -45,6 +46,22 @@ def goes_on(expected: str, *, given: Callable[[ClientRun], bool] | None = None) 
         found.saw()
         if not run.ended.well:
             found.broken(expected, f"{run.ended}, unlike with the strict server", *last_events(run))
+
+    return judge
+
+
+def goes_on_alike(expected: str) -> Judge:
+    """Return a judge: the client ends as well as with the strict server, and asks for the same.
+
+    Args:
+        expected: What is to make no difference, in one sentence.
+    """
+    ends_well, asks_the_same = goes_on(expected), asks_as_in(expected, STRICT)
+
+    def judge(run: ClientRun, found: Found) -> None:
+        ends_well(run, found)
+        if run.ended.well:
+            asks_the_same(run, found)
 
     return judge
 

@@ -36,6 +36,7 @@ class MemoryStage:
         transport: Transport = "memory",
     ) -> None:
         self.transport: Transport = transport
+        self.starts_processes = False
         self.at_once = 8
         self._run = run
 
@@ -69,6 +70,7 @@ class _ServerOfRun:
 
     async def serve(self, transport: Duplex) -> None:
         server = self._scenario.server(self._revision)
+        server.earlier = len(self.transcripts)
         serving = DuplexServing(server, self._transport)
         self.transcripts.append(serving.transcript)
         await serving.serve(transport)

@@ -5,17 +5,11 @@ python -m mcp_gen.compat.scenarios.program --revision REVISION --scenario ID --i
 
 from __future__ import annotations
 
-import argparse
-import asyncio
 from collections.abc import Sequence
-from pathlib import Path
 
-import mcp_wire
 from mcp_gen.compat.checks.client_run import STRICT
-from mcp_gen.compat.reference.serving import DuplexServing
+from mcp_gen.compat.reference.program import program_arguments, serve_stdio
 from mcp_gen.compat.scenarios.scenario import scenario_of
-from mcp_gen.compat.scenarios.transcript_files import write_transcript
-from mcp_gen.transports.stdio import StdioTransport
 
 __all__ = ["main"]
 
@@ -26,16 +20,10 @@ def main(words: Sequence[str] | None = None) -> None:
     Args:
         words: The arguments of the command line; None: those of this process.
     """
-    parser = argparse.ArgumentParser(description="Serve one client in a scenario of the doctor.")
-    parser.add_argument("--revision", default=mcp_wire.REVISIONS[-1], choices=mcp_wire.REVISIONS)
+    parser = program_arguments("Serve one client in a scenario of the doctor.")
     parser.add_argument("--scenario", default=STRICT, metavar="ID")
-    parser.add_argument("--into", type=Path, metavar="FOLDER", help="where the transcript goes")
     args = parser.parse_args(words)
-    server = scenario_of(args.scenario).server(args.revision)
-    serving = DuplexServing(server, "stdio")
-    if args.into is not None:
-        write_transcript(serving.transcript, args.into)
-    asyncio.run(serving.serve(StdioTransport()))
+    serve_stdio(scenario_of(args.scenario).server(args.revision), args.into)
 
 
 if __name__ == "__main__":

@@ -36,15 +36,19 @@ class Scenario(Struct, frozen=True):
         is_exact: True if the rules for clients read its transcripts: the server speaks its
             revision and no other.
         endpoint: Its endpoint over HTTP.
+        needs_process: True if the server does something with its process.
     """
 
     id: str
     server: type[ReferenceServer]
     is_exact: bool = True
     endpoint: type[ReferenceEndpoint] = ReferenceEndpoint
+    needs_process: bool = False
 
-    def applies(self, revision: str, transport: str) -> bool:
-        """Return True if the scenario is for a revision and a transport."""
+    def applies(self, revision: str, transport: str, *, with_processes: bool = True) -> bool:
+        """Return True if the scenario is for a revision, a transport and a kind of stage."""
+        if self.needs_process and not with_processes:
+            return False
         row = requirements().get(self.id)
         if row is None:
             return True
@@ -55,7 +59,12 @@ _scenarios: dict[str, Scenario] = {STRICT: Scenario(STRICT, StagedServer)}
 
 
 def scenario(
-    id: str, judge: Judge, *, is_exact: bool = True, at_opening: bool = False
+    id: str,
+    judge: Judge,
+    *,
+    is_exact: bool = True,
+    at_opening: bool = False,
+    needs_process: bool = False,
 ) -> Callable[[S], S]:
     """Register the class of a server, or of its HTTP endpoint, as the scenario of a requirement.
 
@@ -66,11 +75,13 @@ def scenario(
         judge: Says whether the client kept it; see `mcp_gen.compat.checks.check.judged`.
         is_exact: False if the server leaves its revision, so that no rule reads the transcript.
         at_opening: True if it says why a client does not speak the revision.
+        needs_process: True if the server does something with its process: the scenario is run
+            where the client starts a command alone.
     """
 
     def register(server: S) -> S:
         judged(id, judge, at_opening=at_opening)
-        _add(_scenario(id, server, is_exact))
+        _add(_scenario(id, server, is_exact, needs_process))
         return server
 
     return register
@@ -102,10 +113,20 @@ def control(name: str, server: type[ReferenceServer] | type[ReferenceEndpoint]) 
     _add(_scenario(name, server))
 
 
-def scenarios(revision: str, transport: str) -> list[Scenario]:
-    """Return the scenarios of a revision and a transport, the strict one first."""
+def scenarios(revision: str, transport: str, *, with_processes: bool = True) -> list[Scenario]:
+    """Return the scenarios of a revision and a transport, the strict one first.
+
+    Args:
+        revision: The revision.
+        transport: The transport.
+        with_processes: False leaves out those whose server does something with its process.
+    """
     checks()  # loads the rooms in which scenarios stand
-    return [one for one in _scenarios.values() if one.applies(revision, transport)]
+    return [
+        one
+        for one in _scenarios.values()
+        if one.applies(revision, transport, with_processes=with_processes)
+    ]
 
 
 def scenario_of(id: str) -> Scenario:
@@ -127,10 +148,13 @@ def has_scenario(id: str) -> bool:
 
 
 def _scenario(
-    id: str, kind: type[ReferenceServer] | type[ReferenceEndpoint], is_exact: bool = True
+    id: str,
+    kind: type[ReferenceServer] | type[ReferenceEndpoint],
+    is_exact: bool = True,
+    needs_process: bool = False,
 ) -> Scenario:
     if issubclass(kind, ReferenceServer):
-        return Scenario(id, kind, is_exact)
+        return Scenario(id, kind, is_exact, needs_process=needs_process)
     return Scenario(id, StagedServer, is_exact, kind)
 
 

@@ -29,10 +29,12 @@ class Stage(Protocol):
 
     Attributes:
         transport: What carries the messages.
+        starts_processes: True if each connection of the client is a process of the server.
         at_once: Maximum number of runs at the same time.
     """
 
     transport: Transport
+    starts_processes: bool
     at_once: int
 
     async def perform(self, scenario: Scenario, revision: str, limit_s: float) -> Performance:

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from mcp_gen.compat.transcript import Transcript, WireEvent
 
 __all__ = [
+    "TASKS_OF_QUESTIONS",
     "TaskExchange",
     "TaskQuestion",
     "ToldState",
@@ -29,6 +30,12 @@ __all__ = [
     "states_by_task",
     "tasks_known",
 ]
+
+TASKS_OF_QUESTIONS = {
+    "elicit": ("elicitation", "create"),
+    "create_message": ("sampling", "createMessage"),
+}
+"""Path of the capability to make a task of a question, below `tasks.requests` of a client."""
 
 
 class TaskExchange(Struct, frozen=True):

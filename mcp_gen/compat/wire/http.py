@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import base64
 import contextlib
-from collections.abc import Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from typing import TYPE_CHECKING, NamedTuple
 from urllib.parse import unquote, urljoin, urlsplit, urlunsplit
 
@@ -20,7 +20,7 @@ from mcp_gen.transports.http_client.pool import Pool, origin_of
 if TYPE_CHECKING:
     from mcp_gen.compat.frame_check import Sender
     from mcp_gen.compat.transcript import Transcript, WireEvent
-    from mcp_gen.transports.http_client.pool import Response
+    from mcp_gen.transports.http_client.pool import Requests, Response
 
 __all__ = ["HttpWire", "SsePairWire", "endpoint_said", "is_endpoint"]
 
@@ -81,7 +81,8 @@ class HttpWire:
             basic = base64.b64encode(credentials.encode()).decode()
             self._unseen["authorization"] = f"Basic {basic}"
         self._max_exchange_s = max_exchange_s
-        self._pool = Pool(CONNECT_TIMEOUT_S)
+        self.requests: Requests = Pool(CONNECT_TIMEOUT_S)
+        """Sends the requests; another one may take its place before the first."""
         self._exchanges: dict[int, asyncio.Task[_End]] = {}
         self._last = 0
         self._read_bytes = 0
@@ -172,7 +173,7 @@ class HttpWire:
         for task in running:
             task.cancel()
         await asyncio.gather(*running, return_exceptions=True)
-        await self._pool.aclose()
+        await self.requests.aclose()
 
     def _defaults(self, method: str, body: bytes | None) -> dict[str, str]:
         found = {"accept": STREAM if method == "GET" else f"{JSON}, {STREAM}"}
@@ -209,7 +210,7 @@ class HttpWire:
         ]
         origin = origin_of(url)
         for _ in range(MAX_REDIRECTS):
-            response = await self._pool.send(method, url, lines, body)
+            response = await self.requests.send(method, url, lines, body)
             target = urljoin(url, response.headers.get("location", ""))
             if response.status not in REDIRECTS or origin_of(target) != origin:
                 return response
@@ -277,18 +278,33 @@ class SsePairWire(HttpWire):
     """Wire to a stream of events, and to the address that its first event names for messages.
 
     The arguments are those of `HttpWire`; the URL is that of the stream.
+
+    Args:
+        find: Finds the URL of the stream, if the given one is only near to it; None: it is that.
     """
 
     stream: int = 0
     """Number of the exchange with the stream; 0 before it is open."""
     _messages_at: str | None = None
 
+    def __init__(
+        self,
+        url: str,
+        transcript: Transcript,
+        *,
+        headers: Mapping[str, str] | None = None,
+        find: Callable[[], Awaitable[str]] | None = None,
+    ) -> None:
+        super().__init__(url, transcript, headers=headers)
+        self._find = find
+
     async def open(self) -> None:
         """Open the stream, and wait until it says where messages go.
 
         Raises:
-            TransportError: it does not say so.
+            TransportError: it does not say so, or there is none.
         """
+        await self.locate()
         self.stream = await self.exchange("GET")
         self.transcript.listen(self._heard)
 
@@ -304,6 +320,15 @@ class SsePairWire(HttpWire):
         if origin_of(target) != origin_of(self.url):
             raise TransportError("the address for messages is at another origin")
         self._messages_at = target
+
+    async def locate(self) -> None:
+        """Find the URL of the stream, if the given one is only near to it.
+
+        Raises:
+            TransportError: no stream was found.
+        """
+        if self._find is not None:
+            self.url = await self._find()
 
     async def send(self, message: bytes, headers: Mapping[str, str] | None = None) -> int:
         """Send bytes as the body of a POST to the address for messages; see `HttpWire.send`."""

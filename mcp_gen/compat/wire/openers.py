@@ -11,6 +11,7 @@ from mcp_gen.compat.transcript import Transcript
 from mcp_gen.compat.wire.duplex import DuplexWire
 from mcp_gen.compat.wire.http import HttpWire, SsePairWire
 from mcp_gen.compat.wire.process import Lingering, ProcessWire
+from mcp_gen.compat.wire.sse_endpoint import SseEndpoint
 from mcp_gen.transports.command import CommandTransport
 from mcp_wire import profile as profile_of
 
@@ -87,7 +88,8 @@ class HttpOpener:
     Args:
         url: The endpoint; at revisions with two endpoints, that of the stream.
         headers: Headers of every request, such as credentials: no transcript shows them.
-        sse_url: The endpoint of the stream where the revision has two; None: that of `url`.
+        sse_url: The endpoint of the stream where the revision has two; None: it is looked for at
+            `url` and near it.
     """
 
     def __init__(
@@ -95,11 +97,17 @@ class HttpOpener:
     ) -> None:
         self._url = url
         self._headers = headers
-        self._sse_url = url if sse_url is None else sse_url
+        self._sse_url = sse_url
+        self._sse: SseEndpoint | None = None
 
     def __call__(self, revision: str) -> HttpWire:
         """Return a wire of the kind that the revision has."""
         transcript = Transcript(revision, "http")
         if profile_of(revision).http_transport == "sse_pair":
-            return SsePairWire(self._sse_url, transcript, headers=self._headers)
+            if self._sse_url is not None:
+                return SsePairWire(self._sse_url, transcript, headers=self._headers)
+            if self._sse is None:
+                self._sse = SseEndpoint(self._url, self._headers, revision)
+            find = self._sse.find
+            return SsePairWire(self._url, transcript, headers=self._headers, find=find)
         return HttpWire(self._url, transcript, headers=self._headers)

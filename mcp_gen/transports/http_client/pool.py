@@ -13,7 +13,7 @@ from mcp_gen.core.transport.addresses import is_loopback
 if TYPE_CHECKING:
     from mcp_gen.core.transport.protocols import Lines
 
-__all__ = ["HttpxClient", "Pool", "Requests", "Response", "origin_of"]
+__all__ = ["HttpxClient", "Pool", "PooledResponse", "Requests", "Response", "origin_of"]
 
 IDLE_S = 4.0
 """Seconds that an unused connection is kept open.
@@ -101,7 +101,9 @@ class Pool:
         self._pools: dict[str, Any] = {}
         self._urls: dict[str, tuple[Any, Any, tuple[bytes, bytes]]] = {}
 
-    async def send(self, method: str, url: str, headers: Lines, body: bytes | None) -> Response:
+    async def send(
+        self, method: str, url: str, headers: Lines, body: bytes | None
+    ) -> PooledResponse:
         """Send one request; see `Requests.send`."""
         # Imported with the first request: a program that only serves does not need it.
         import httpcore2
@@ -120,7 +122,7 @@ class Pool:
             method, target, headers=lines, content=body, extensions=self._extensions
         )
         try:
-            return _PooledResponse(await pool.handle_async_request(request))
+            return PooledResponse(await pool.handle_async_request(request))
         except Exception as error:
             raise _translate_error(error) from error
 
@@ -192,19 +194,27 @@ def _proxy(url: str) -> Any:
     return httpcore2.Proxy(f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}", auth=user)
 
 
-class _PooledResponse:
-    __slots__ = ("_response", "headers", "status")
+class PooledResponse:
+    """A response of the pool; see `Response`.
+
+    Attributes:
+        lines: The header lines as they came: a header may be there more than once.
+    """
+
+    __slots__ = ("_response", "headers", "lines", "status")
 
     def __init__(self, response: Any) -> None:
         self._response = response
         self.status: int = response.status
+        self.lines: Lines = response.headers
         headers: dict[str, str] = {}
-        for key, value in response.headers:
+        for key, value in self.lines:
             name, text = key.decode("latin-1").lower(), value.decode("latin-1")
             headers[name] = f"{headers[name]}, {text}" if name in headers else text
         self.headers: Mapping[str, str] = headers
 
     async def chunks(self) -> AsyncGenerator[bytes, None]:
+        """Yield the body in chunks."""
         try:
             async with aclosing(self._response.stream.__aiter__()) as parts:
                 async for part in parts:
@@ -213,6 +223,7 @@ class _PooledResponse:
             raise _translate_error(error) from error
 
     async def aclose(self) -> None:
+        """Release the response."""
         await self._response.stream.aclose()
 
 

@@ -70,6 +70,30 @@ async def test_a_tool_that_is_only_ever_a_task_is_called_as_one(reach: Reach) ->
 
 
 @requirement("tasks:client:required")
+async def test_a_tool_that_was_listed_as_only_ever_a_task_is_never_called_plainly(
+    reach: Reach,
+) -> None:
+    async with reach(CoreServer()) as reached:
+        _ = [tool async for tool in reached.session.tools()]
+        assert text_of(await reached.session.call_tool("work", {})) == "done"
+        assert wishes(reached) == [{}]
+        assert len(reached.asked("tools/list")) == 1
+
+
+@requirement("tasks:client:required")
+@pytest.mark.parametrize("execution", [None, 7, {"taskSupport": 7}])
+async def test_a_tool_whose_task_support_is_malformed_is_listed_and_called_plainly(
+    reach: Reach, execution: Any
+) -> None:
+    tool = {"name": "work", "inputSchema": {"type": "object"}, "execution": execution}
+    server = CoreServer(support=None).on("tools/list", {"result": {"tools": [tool]}})
+    async with reach(server) as reached:
+        assert [one.name async for one in reached.session.tools()] == ["work"]
+        assert text_of(await reached.session.call_tool("work", {})) == "at once"
+        assert wishes(reached) == [None]
+
+
+@requirement("tasks:client:required")
 @pytest.mark.parametrize("code", [-32601, -32600, -32603])
 async def test_whatever_a_tool_that_must_be_a_task_is_refused_with_it_is_called_as_one(
     reach: Reach, code: int

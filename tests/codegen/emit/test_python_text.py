@@ -7,7 +7,8 @@ from pathlib import Path
 import pytest
 
 from codegen.__main__ import read
-from codegen.emit.python_text import arguments, passed_on, sections
+from codegen.emit.python_source import sections
+from codegen.emit.python_text import arguments, passed_on
 from codegen.model.overlay import Overlay
 from tests.codegen.tiny import REVISION, STRING, checkout, const, struct
 

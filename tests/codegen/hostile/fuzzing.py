@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
 from random import Random
@@ -13,8 +13,11 @@ from typing import Any
 import jsonschema_rs
 import msgspec
 
+from codegen.emit.json_schema import json_schema
 from codegen.errors import Stopped
 from codegen.model import ir
+from codegen.model.docs import NO_DOCS
+from codegen.model.overlay import Overlay
 from codegen.schema.json_values import Object, is_array, is_object
 from codegen.schema.keywords import ANNOTATIONS, BOUNDS
 from tests.codegen.hostile.grammar import instances, schemas
@@ -25,7 +28,9 @@ INSTANCES = 50
 PYDANTIC_EVERY = 10
 """Of so many schemas one is also generated as pydantic models."""
 _ROUNDS = 4
-"""Runs of one schema: after each the rows that it asks for, names, are pasted."""
+"""Runs of one schema: after each the rows that it asks for are pasted."""
+_PASTED = ("[[name]]", "[[unchecked]]")
+"""Kinds of rows that are: they deviate in nothing that is compared."""
 
 
 @dataclass
@@ -55,9 +60,12 @@ def fuzz(seeds: Iterable[int], folder: Path) -> Report:
                 continue
             pydantic = number % PYDANTIC_EVERY == 0
             with surfaces(made, pydantic=pydantic) as there:
-                values = instances(random, definitions, INSTANCES)
-                for what in _judged(there, definitions, values, report.instances):
-                    report.faults.append(f"seed {seed}: {what}")
+                values = [*instances(random, definitions, INSTANCES)]
+                faults = [
+                    *_judged(there, definitions, values, report.instances),
+                    *_written(there, made, folder / "overlay.toml", definitions, values),
+                ]
+                report.faults += [f"seed {seed}: {what}" for what in faults]
             report.outcomes["generated, both surfaces" if pydantic else "generated"] += 1
         except Exception as error:
             report.faults.append(f"seed {seed}: {type(error).__name__}: {error}")
@@ -65,7 +73,7 @@ def fuzz(seeds: Iterable[int], folder: Path) -> Report:
 
 
 def _generated(definitions: dict[str, Any], overlay: Path) -> ir.Revision | None:
-    """Return the model of a schema, with a row for each name that it asks for; None if it stops."""
+    """Return the model of a schema, with the rows that it asks for; None if it stops."""
     rows = f'[[unchecked]]\nnames = {json.dumps(ANNOTATIONS)}\nreason = "a test"\n'
     document = json.dumps({"$defs": definitions}).encode()
     for _ in range(_ROUNDS):
@@ -76,10 +84,10 @@ def _generated(definitions: dict[str, Any], overlay: Path) -> ir.Revision | None
             placeless = [stop for stop in stopped.stops if not stop.pointer.startswith("#/")]
             if placeless:
                 raise RuntimeError(f"no place: {placeless}") from stopped
-            named = [stop.row for stop in stopped.stops if stop.row.startswith("[[name]]")]
-            if not named:
+            asked = {stop.row for stop in stopped.stops if stop.row.startswith(_PASTED)}
+            if not asked:
                 return None
-            rows += "".join(for_any_revision(row) for row in named)
+            rows += "".join(for_any_revision(row) for row in sorted(asked))
     return None
 
 
@@ -98,20 +106,41 @@ def _judged(
     for value in values:
         data = json.dumps(value).encode()
         taken, back = _round_trip(there, data)
-        valid = lenient.is_valid(value)
+        read = _without_whole_floats(value)
+        valid = lenient.is_valid(read)
         seen["valid" if valid else "invalid"] += 1
         if valid and not taken:
             yield f"msgspec refuses {value!r}"
-        if taken and not valid and not lenient.is_valid(_as_read(value, back)):
+        if taken and not valid and not lenient.is_valid(_as_read(read, back)):
             yield f"msgspec takes {value!r}"
         if taken and not lenient.is_valid(back):
             yield f"msgspec makes {back!r} of {value!r}"
         if there.models is not None:
             validated = there.validates("Top", data)
-            if judge.is_valid(value) and not validated:
+            if judge.is_valid(read) and not validated:
                 yield f"pydantic refuses {value!r}"
             if validated and not taken:
                 yield f"pydantic takes {value!r}"
+
+
+def _written(
+    there: Surfaces,
+    made: ir.Revision,
+    overlay: Path,
+    definitions: dict[str, Any],
+    values: Iterable[Any],
+) -> Iterable[str]:
+    """Yield the closed values on which the schema, with its bounds, and the written one differ."""
+    unchecked = [row["names"] for row in Overlay(overlay).rows("unchecked", made.name)]
+    words = {word for names in unchecked for word in names}
+    schema = _without_bounds({"$defs": definitions, "$ref": "#/$defs/Top"}, words)
+    judge = jsonschema_rs.validator_for(schema)
+    written = json.loads(json_schema(made, NO_DOCS))
+    ours = jsonschema_rs.validator_for({**written, "$ref": "#/$defs/Top"})
+    for value in values:
+        taken, closed = _round_trip(there, json.dumps(value).encode())
+        if taken and judge.is_valid(closed) != ours.is_valid(closed):
+            yield f"the written schema differs on {closed!r}"
 
 
 def _round_trip(there: Surfaces, data: bytes) -> tuple[bool, Any]:
@@ -138,16 +167,25 @@ def _as_read(value: Any, back: Any) -> Any:
     return value
 
 
-def _without_bounds(schema: Any, *, names: bool = False) -> Any:
-    """Return a schema without its bounds; `names`: the keys are names, not keywords."""
+def _without_whole_floats(value: Any) -> Any:
+    """Return a value as both surfaces see it: 1.0 is no integer, whatever JSON Schema says."""
+    if is_object(value):
+        return {key: _without_whole_floats(one) for key, one in value.items()}
+    if is_array(value):
+        return [_without_whole_floats(one) for one in value]
+    return value + 0.25 if isinstance(value, float) and value.is_integer() else value
+
+
+def _without_bounds(schema: Any, words: Collection[str] = BOUNDS, *, names: bool = False) -> Any:
+    """Return a schema without these bounds; `names`: the keys are names, not keywords."""
     if is_array(schema):
-        return [_without_bounds(one) for one in schema]
+        return [_without_bounds(one, words) for one in schema]
     if not is_object(schema):
         return schema
     return {
         key: value
         if key in ("const", "enum") and not names
-        else _without_bounds(value, names=key in ("properties", "$defs") and not names)
+        else _without_bounds(value, words, names=key in ("properties", "$defs") and not names)
         for key, value in schema.items()
-        if names or key not in BOUNDS
+        if names or key not in words
     }

@@ -143,7 +143,8 @@ def instances(random: Random, definitions: dict[str, Any], count: int) -> Iterat
     """Yield values near to those of `Top`: some are valid, some a step away, some anything."""
     for number in range(count):
         value = _instance(random, definitions, definitions["Top"], 0)
-        yield value if number % 2 else _changed(random, value)
+        value = value if number % 2 else _changed(random, value)
+        yield value if random.random() < 0.7 else _with_fractions(random, value)
 
 
 def _instance(random: Random, definitions: Schema, schema: Any, depth: int) -> Any:
@@ -204,6 +205,16 @@ def _changed(random: Random, value: Any) -> Any:
         place = random.randrange(len(value))
         return [*value[:place], _changed(random, value[place]), *value[place + 1 :]]
     return random.choice((*VALUES, 1.5, [], {}, [1], {"a": 1}))
+
+
+def _with_fractions(random: Random, value: Any) -> Any:
+    """Return a value with half of its integers written as in 1.0."""
+    if is_object(value):
+        return {key: _with_fractions(random, inner) for key, inner in value.items()}
+    if is_array(value):
+        return [_with_fractions(random, inner) for inner in value]
+    whole = isinstance(value, int) and not isinstance(value, bool)
+    return float(value) if whole and random.random() < 0.5 else value
 
 
 def _is(value: Any, kind: str) -> bool:

@@ -57,6 +57,17 @@ def test_the_stricter_bound_of_an_all_of_is_kept(tmp_path: Path) -> None:
     assert bounds == (ir.Bound((), "maximum", 3), ir.Bound((), "minimum", 1))
 
 
+def test_a_bound_of_listed_values_is_kept_beside_them(tmp_path: Path) -> None:
+    values = {"enum": ["a", "bbb", 1, None], "minLength": 2, "minItems": 1}
+    alias = built(tmp_path, Top=values).aliases["Top"]
+    assert alias.type == ir.OneOf((ir.Choice(("a", "bbb", 1)), ir.Scalar("null")))
+    assert [bound.keyword for bound in alias.bounds] == ["minLength"]
+
+
+def test_a_bound_of_values_that_no_bound_is_about_is_left_out(tmp_path: Path) -> None:
+    assert built(tmp_path, Top={"enum": [True, False], "minLength": 2}).aliases["Top"].bounds == ()
+
+
 def test_a_bound_of_another_type_is_left_out(tmp_path: Path) -> None:
     assert built(tmp_path, Top={"type": "integer", "minLength": 3}).aliases["Top"].bounds == ()
 

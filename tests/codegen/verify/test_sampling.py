@@ -56,6 +56,11 @@ def test_each_arm_of_a_union_is_made(revision: str) -> None:
     assert failures(unions, check) == {}
 
 
+def test_each_integer_is_written_with_a_fraction_too() -> None:
+    values = [*made_of(struct(n={"const": 5}, s=STRING)).in_turn()]
+    assert any(repr(one.get("n")) == "5.0" for one in values if isinstance(one, dict))
+
+
 @every_revision
 def test_each_required_member_is_left_out_once(revision: str) -> None:
     there = kept(revision)

@@ -6,7 +6,9 @@ from mcp_gen import Server
 from mcp_gen.compat.doctor.openings import other_openings
 from mcp_gen.compat.doctor.server_examination import examine_server
 from mcp_gen.compat.json_values import Json
+from mcp_gen.compat.patience import Patience, Waits
 from mcp_gen.compat.reference.call import ReferenceCall, Unanswered
+from mcp_gen.compat.reference.client import ReferenceClient
 from mcp_gen.compat.reference.server import ReferenceServer
 from mcp_gen.compat.reference.serving import DuplexServing
 from mcp_gen.compat.report.model import Opening
@@ -21,7 +23,7 @@ async def answers(make: type[ReferenceServer], revision: str) -> dict[str, str]:
     """Return the answers of a strict server of one revision, by what was asked."""
     opens = MemoryOpener(lambda spoken: DuplexServing(make(revision)))
     try:
-        found = await other_openings(opens, timeout_s=0.3)
+        found = await other_openings(opens, Patience(0.3))
     finally:
         await opens.aclose()
     return {one.asked: one.answer for one in found}
@@ -74,6 +76,21 @@ async def test_a_server_that_does_not_answer_is_told_so() -> None:
     assert found[f"handshake at {NEW}, which has none"] == "no answer"
 
 
+async def test_a_hang_costs_its_time_once_at_all_revisions_and_in_all_openings() -> None:
+    opens = MemoryOpener(lambda spoken: DuplexServing(SilentServer(spoken)))
+    patience = Patience(0.5)
+    waited_s: list[float] = []
+    for revision in REVISIONS:
+        waits = Waits(patience)
+        waits.begin(f"a check at {revision}")
+        client = ReferenceClient(opens(revision), revision, waits=waits)
+        waited_s.append((await client.open()).waited_s)
+        await client.aclose()
+    await opens.aclose()
+    assert waited_s == [0.5, *(len(REVISIONS) - 1) * [patience.shorter_s]]
+    assert patience.shorter_s < 0.5
+
+
 class VersionlessServer(ReferenceServer):
     """Leaves the version out of its answers."""
 
@@ -94,7 +111,7 @@ async def test_a_server_that_cannot_be_reached_is_told_so() -> None:
             raise TransportError("nobody listens")
 
     opens = MemoryOpener(lambda spoken: Unreachable())
-    found = await other_openings(opens, timeout_s=0.3)
+    found = await other_openings(opens, Patience(0.3))
     assert {one.answer for one in found} == {"nobody listens"}
     await opens.aclose()
 

@@ -102,6 +102,7 @@ class WorkingTask(Wire, tag_field="status", tag="working", kw_only=True):
     """
 
     status: ClassVar[Literal["working"]] = "working"
+    """Always `working` on the wire; the class sets it."""
     task_id: str
     """Identifies the task; chosen by the server."""
     created_at: str
@@ -124,6 +125,7 @@ class InputRequiredTask(Wire, tag_field="status", tag="input_required", kw_only=
     """
 
     status: ClassVar[Literal["input_required"]] = "input_required"
+    """Always `input_required` on the wire; the class sets it."""
     task_id: str
     """Identifies the task; chosen by the server."""
     created_at: str
@@ -148,6 +150,7 @@ class CompletedTask(Wire, tag_field="status", tag="completed", kw_only=True):
     """
 
     status: ClassVar[Literal["completed"]] = "completed"
+    """Always `completed` on the wire; the class sets it."""
     task_id: str
     """Identifies the task; chosen by the server."""
     created_at: str
@@ -172,6 +175,7 @@ class FailedTask(Wire, tag_field="status", tag="failed", kw_only=True):
     """
 
     status: ClassVar[Literal["failed"]] = "failed"
+    """Always `failed` on the wire; the class sets it."""
     task_id: str
     """Identifies the task; chosen by the server."""
     created_at: str
@@ -196,6 +200,7 @@ class CancelledTask(Wire, tag_field="status", tag="cancelled", kw_only=True):
     """
 
     status: ClassVar[Literal["cancelled"]] = "cancelled"
+    """Always `cancelled` on the wire; the class sets it."""
     task_id: str
     """Identifies the task; chosen by the server."""
     created_at: str
@@ -221,6 +226,7 @@ class CreateTaskResult(Wire, tag_field="resultType", tag="task", kw_only=True):
     """
 
     result_type: ClassVar[Literal["task"]] = "task"
+    """Always `task` on the wire; the class sets it."""
     task_id: str
     """Identifies the task; chosen by the server."""
     status: TaskStatus
@@ -263,6 +269,7 @@ class WorkingTaskResult(Wire, tag_field="status", tag="working", kw_only=True):
     """
 
     status: ClassVar[Literal["working"]] = "working"
+    """Always `working` on the wire; the class sets it."""
     result_type: Literal["complete"] = const("complete")
     """Always `complete`, also while the task is not."""
     task_id: str
@@ -289,6 +296,7 @@ class InputRequiredTaskResult(Wire, tag_field="status", tag="input_required", kw
     """
 
     status: ClassVar[Literal["input_required"]] = "input_required"
+    """Always `input_required` on the wire; the class sets it."""
     result_type: Literal["complete"] = const("complete")
     """Always `complete`, also while the task is not."""
     task_id: str
@@ -317,6 +325,7 @@ class CompletedTaskResult(Wire, tag_field="status", tag="completed", kw_only=Tru
     """
 
     status: ClassVar[Literal["completed"]] = "completed"
+    """Always `completed` on the wire; the class sets it."""
     result_type: Literal["complete"] = const("complete")
     """Always `complete`, also while the task is not."""
     task_id: str
@@ -345,6 +354,7 @@ class FailedTaskResult(Wire, tag_field="status", tag="failed", kw_only=True):
     """
 
     status: ClassVar[Literal["failed"]] = "failed"
+    """Always `failed` on the wire; the class sets it."""
     result_type: Literal["complete"] = const("complete")
     """Always `complete`, also while the task is not."""
     task_id: str
@@ -373,6 +383,7 @@ class CancelledTaskResult(Wire, tag_field="status", tag="cancelled", kw_only=Tru
     """
 
     status: ClassVar[Literal["cancelled"]] = "cancelled"
+    """Always `cancelled` on the wire; the class sets it."""
     result_type: Literal["complete"] = const("complete")
     """Always `complete`, also while the task is not."""
     task_id: str
@@ -417,6 +428,7 @@ class UpdateTaskResult(Wire, tag_field="resultType", tag="complete", kw_only=Tru
     """
 
     result_type: ClassVar[Literal["complete"]] = "complete"
+    """Always `complete` on the wire; the class sets it."""
     meta: dict[str, Any] | None = None
     """Metadata by key; keys that we do not know are kept."""
 
@@ -445,6 +457,7 @@ class CancelTaskResult(Wire, tag_field="resultType", tag="complete", kw_only=Tru
     """
 
     result_type: ClassVar[Literal["complete"]] = "complete"
+    """Always `complete` on the wire; the class sets it."""
     meta: dict[str, Any] | None = None
     """Metadata by key; keys that we do not know are kept."""
 
@@ -460,6 +473,7 @@ class WorkingTaskNotificationParams(Wire, tag_field="status", tag="working", kw_
     """
 
     status: ClassVar[Literal["working"]] = "working"
+    """Always `working` on the wire; the class sets it."""
     task_id: str
     """Identifies the task; chosen by the server."""
     created_at: str
@@ -486,6 +500,7 @@ class InputRequiredTaskNotificationParams(
     """
 
     status: ClassVar[Literal["input_required"]] = "input_required"
+    """Always `input_required` on the wire; the class sets it."""
     task_id: str
     """Identifies the task; chosen by the server."""
     created_at: str
@@ -512,6 +527,7 @@ class CompletedTaskNotificationParams(Wire, tag_field="status", tag="completed",
     """
 
     status: ClassVar[Literal["completed"]] = "completed"
+    """Always `completed` on the wire; the class sets it."""
     task_id: str
     """Identifies the task; chosen by the server."""
     created_at: str
@@ -538,6 +554,7 @@ class FailedTaskNotificationParams(Wire, tag_field="status", tag="failed", kw_on
     """
 
     status: ClassVar[Literal["failed"]] = "failed"
+    """Always `failed` on the wire; the class sets it."""
     task_id: str
     """Identifies the task; chosen by the server."""
     created_at: str
@@ -564,6 +581,7 @@ class CancelledTaskNotificationParams(Wire, tag_field="status", tag="cancelled",
     """
 
     status: ClassVar[Literal["cancelled"]] = "cancelled"
+    """Always `cancelled` on the wire; the class sets it."""
     task_id: str
     """Identifies the task; chosen by the server."""
     created_at: str
@@ -615,6 +633,7 @@ class GetTaskRequest(Wire, tag_field="method", tag="tasks/get", kw_only=True):
     """
 
     method: ClassVar[Literal["tasks/get"]] = "tasks/get"
+    """Always `tasks/get` on the wire; the class sets it."""
     id: RequestId
     """Ties a response to its request; chosen by the request's sender."""
     jsonrpc: Literal["2.0"] = const("2.0")
@@ -631,6 +650,7 @@ class UpdateTaskRequest(Wire, tag_field="method", tag="tasks/update", kw_only=Tr
     """
 
     method: ClassVar[Literal["tasks/update"]] = "tasks/update"
+    """Always `tasks/update` on the wire; the class sets it."""
     id: RequestId
     """Ties a response to its request; chosen by the request's sender."""
     jsonrpc: Literal["2.0"] = const("2.0")
@@ -647,6 +667,7 @@ class CancelTaskRequest(Wire, tag_field="method", tag="tasks/cancel", kw_only=Tr
     """
 
     method: ClassVar[Literal["tasks/cancel"]] = "tasks/cancel"
+    """Always `tasks/cancel` on the wire; the class sets it."""
     id: RequestId
     """Ties a response to its request; chosen by the request's sender."""
     jsonrpc: Literal["2.0"] = const("2.0")
@@ -663,6 +684,7 @@ class TaskStatusNotification(Wire, tag_field="method", tag="notifications/tasks"
     """
 
     method: ClassVar[Literal["notifications/tasks"]] = "notifications/tasks"
+    """Always `notifications/tasks` on the wire; the class sets it."""
     jsonrpc: Literal["2.0"] = const("2.0")
     """Version of JSON-RPC, always `2.0`."""
     params: TaskStatusNotificationParams

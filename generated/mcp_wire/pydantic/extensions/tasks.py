@@ -91,6 +91,7 @@ class WorkingTask(WireModel):
     """
 
     status: Literal["working"] = "working"
+    """Always `working` on the wire; the class sets it."""
     task_id: Annotated[str, Field(alias="taskId")]
     """Identifies the task; chosen by the server."""
     created_at: Annotated[str, Field(alias="createdAt")]
@@ -113,6 +114,7 @@ class CompletedTask(WireModel):
     """
 
     status: Literal["completed"] = "completed"
+    """Always `completed` on the wire; the class sets it."""
     task_id: Annotated[str, Field(alias="taskId")]
     """Identifies the task; chosen by the server."""
     created_at: Annotated[str, Field(alias="createdAt")]
@@ -137,6 +139,7 @@ class CancelledTask(WireModel):
     """
 
     status: Literal["cancelled"] = "cancelled"
+    """Always `cancelled` on the wire; the class sets it."""
     task_id: Annotated[str, Field(alias="taskId")]
     """Identifies the task; chosen by the server."""
     created_at: Annotated[str, Field(alias="createdAt")]
@@ -159,6 +162,7 @@ class CreateTaskResult(WireModel):
     """
 
     result_type: Annotated[Literal["task"], Field(alias="resultType")] = "task"
+    """Always `task` on the wire; the class sets it."""
     task_id: Annotated[str, Field(alias="taskId")]
     """Identifies the task; chosen by the server."""
     status: TaskStatus
@@ -198,6 +202,7 @@ class WorkingTaskResult(WireModel):
     """
 
     status: Literal["working"] = "working"
+    """Always `working` on the wire; the class sets it."""
     result_type: Annotated[Literal["complete"], Field(alias="resultType")] = "complete"
     """Always `complete`, also while the task is not."""
     task_id: Annotated[str, Field(alias="taskId")]
@@ -224,6 +229,7 @@ class CompletedTaskResult(WireModel):
     """
 
     status: Literal["completed"] = "completed"
+    """Always `completed` on the wire; the class sets it."""
     result_type: Annotated[Literal["complete"], Field(alias="resultType")] = "complete"
     """Always `complete`, also while the task is not."""
     task_id: Annotated[str, Field(alias="taskId")]
@@ -252,6 +258,7 @@ class CancelledTaskResult(WireModel):
     """
 
     status: Literal["cancelled"] = "cancelled"
+    """Always `cancelled` on the wire; the class sets it."""
     result_type: Annotated[Literal["complete"], Field(alias="resultType")] = "complete"
     """Always `complete`, also while the task is not."""
     task_id: Annotated[str, Field(alias="taskId")]
@@ -293,6 +300,7 @@ class UpdateTaskResult(WireModel):
     """
 
     result_type: Annotated[Literal["complete"], Field(alias="resultType")] = "complete"
+    """Always `complete` on the wire; the class sets it."""
     meta: Annotated[dict[str, AnyJson] | None, Field(alias="_meta")] = None
     """Metadata by key; keys that we do not know are kept."""
 
@@ -318,6 +326,7 @@ class CancelTaskResult(WireModel):
     """
 
     result_type: Annotated[Literal["complete"], Field(alias="resultType")] = "complete"
+    """Always `complete` on the wire; the class sets it."""
     meta: Annotated[dict[str, AnyJson] | None, Field(alias="_meta")] = None
     """Metadata by key; keys that we do not know are kept."""
 
@@ -330,6 +339,7 @@ class WorkingTaskNotificationParams(WireModel):
     """
 
     status: Literal["working"] = "working"
+    """Always `working` on the wire; the class sets it."""
     task_id: Annotated[str, Field(alias="taskId")]
     """Identifies the task; chosen by the server."""
     created_at: Annotated[str, Field(alias="createdAt")]
@@ -354,6 +364,7 @@ class CompletedTaskNotificationParams(WireModel):
     """
 
     status: Literal["completed"] = "completed"
+    """Always `completed` on the wire; the class sets it."""
     task_id: Annotated[str, Field(alias="taskId")]
     """Identifies the task; chosen by the server."""
     created_at: Annotated[str, Field(alias="createdAt")]
@@ -380,6 +391,7 @@ class CancelledTaskNotificationParams(WireModel):
     """
 
     status: Literal["cancelled"] = "cancelled"
+    """Always `cancelled` on the wire; the class sets it."""
     task_id: Annotated[str, Field(alias="taskId")]
     """Identifies the task; chosen by the server."""
     created_at: Annotated[str, Field(alias="createdAt")]
@@ -432,6 +444,7 @@ class InputRequiredTask(WireModel):
     """
 
     status: Literal["input_required"] = "input_required"
+    """Always `input_required` on the wire; the class sets it."""
     task_id: Annotated[str, Field(alias="taskId")]
     """Identifies the task; chosen by the server."""
     created_at: Annotated[str, Field(alias="createdAt")]
@@ -456,6 +469,7 @@ class FailedTask(WireModel):
     """
 
     status: Literal["failed"] = "failed"
+    """Always `failed` on the wire; the class sets it."""
     task_id: Annotated[str, Field(alias="taskId")]
     """Identifies the task; chosen by the server."""
     created_at: Annotated[str, Field(alias="createdAt")]
@@ -490,6 +504,7 @@ class GetTaskRequest(WireModel):
     """
 
     method: Literal["tasks/get"] = "tasks/get"
+    """Always `tasks/get` on the wire; the class sets it."""
     id: RequestId
     """Ties a response to its request; chosen by the request's sender."""
     jsonrpc: Literal["2.0"] = "2.0"
@@ -506,6 +521,7 @@ class InputRequiredTaskResult(WireModel):
     """
 
     status: Literal["input_required"] = "input_required"
+    """Always `input_required` on the wire; the class sets it."""
     result_type: Annotated[Literal["complete"], Field(alias="resultType")] = "complete"
     """Always `complete`, also while the task is not."""
     task_id: Annotated[str, Field(alias="taskId")]
@@ -534,6 +550,7 @@ class FailedTaskResult(WireModel):
     """
 
     status: Literal["failed"] = "failed"
+    """Always `failed` on the wire; the class sets it."""
     result_type: Annotated[Literal["complete"], Field(alias="resultType")] = "complete"
     """Always `complete`, also while the task is not."""
     task_id: Annotated[str, Field(alias="taskId")]
@@ -576,6 +593,7 @@ class UpdateTaskRequest(WireModel):
     """
 
     method: Literal["tasks/update"] = "tasks/update"
+    """Always `tasks/update` on the wire; the class sets it."""
     id: RequestId
     """Ties a response to its request; chosen by the request's sender."""
     jsonrpc: Literal["2.0"] = "2.0"
@@ -592,6 +610,7 @@ class CancelTaskRequest(WireModel):
     """
 
     method: Literal["tasks/cancel"] = "tasks/cancel"
+    """Always `tasks/cancel` on the wire; the class sets it."""
     id: RequestId
     """Ties a response to its request; chosen by the request's sender."""
     jsonrpc: Literal["2.0"] = "2.0"
@@ -608,6 +627,7 @@ class InputRequiredTaskNotificationParams(WireModel):
     """
 
     status: Literal["input_required"] = "input_required"
+    """Always `input_required` on the wire; the class sets it."""
     task_id: Annotated[str, Field(alias="taskId")]
     """Identifies the task; chosen by the server."""
     created_at: Annotated[str, Field(alias="createdAt")]
@@ -634,6 +654,7 @@ class FailedTaskNotificationParams(WireModel):
     """
 
     status: Literal["failed"] = "failed"
+    """Always `failed` on the wire; the class sets it."""
     task_id: Annotated[str, Field(alias="taskId")]
     """Identifies the task; chosen by the server."""
     created_at: Annotated[str, Field(alias="createdAt")]
@@ -674,6 +695,7 @@ class TaskStatusNotification(WireModel):
     """
 
     method: Literal["notifications/tasks"] = "notifications/tasks"
+    """Always `notifications/tasks` on the wire; the class sets it."""
     jsonrpc: Literal["2.0"] = "2.0"
     """Version of JSON-RPC, always `2.0`."""
     params: TaskStatusNotificationParams

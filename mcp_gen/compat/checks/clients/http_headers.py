@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from mcp_gen.compat.checks.check import rule
 from mcp_gen.compat.checks.http_exchanges import exchanges
 from mcp_gen.compat.json_values import is_object, member, objects
-from mcp_gen.compat.known_extensions import known_extensions, tasks_extension
+from mcp_gen.compat.known_extensions import named_params, tasks_extension
 from mcp_gen.compat.reference.http_client.headers import header_text
 from mcp_gen.core.errors import UsageError
 from mcp_gen.core.transport.header_params import marked_params
@@ -56,12 +56,12 @@ def headers_say_method_and_name(transcript: Transcript, found: Found) -> None:
 @rule("tasks-extension:client:name-header", unseen="the client asked for no task")
 def requests_about_tasks_name_them(transcript: Transcript, found: Found) -> None:
     profile = profile_of(transcript.revision)
-    names = known_extensions().name_params(profile)
+    names = named_params(transcript.revision)
     for one, frame in _asked(transcript):
         method = str(frame["method"])
         if method in tasks_extension().methods and method in names:
             found.saw()
-            about = member(frame, "params", names[method][1])
+            about = member(frame, "params", names[method])
             _judge_name(one, about, profile.name_header, found)
 
 

@@ -22,6 +22,8 @@ SLOW_S = 0.2
 """Seconds after which a call counts as one that can be cancelled on its way."""
 IN_FLIGHT_S = 0.1
 """Seconds after which such a call is cancelled."""
+LATER_S = 0.5
+"""Seconds after which a call is cancelled again that had not ended before, to be sure of it."""
 TOKEN = "cancelled"
 
 
@@ -128,7 +130,8 @@ class CancelledCall(NamedTuple):
         client: The client.
         asked: The call.
         cancelled: The cancellation.
-        read: Answer to a request that came after it: the server has read the cancellation.
+        read: Answer to the second of two requests that were made one after the other since: the
+            server has read the cancellation, and sent what it had to send until then.
         could_end: True if the call may have ended by itself after the cancellation.
     """
 
@@ -203,20 +206,43 @@ async def cancelled_calls(trial: ServerTrial) -> list[CancelledCall]:
 
 
 async def cancelled_call(trial: ServerTrial, called: CalledTool) -> CancelledCall | None:
-    """Cancel a call on its way; return None if it had ended before."""
+    """Cancel a call on its way; return None if it had ended before, or may have."""
+    one = await cancelled_after(trial, called, IN_FLIGHT_S)
+    if one is None or one.answer() is None or not called.reply.timed_out:
+        return one
+    # It may have been slow the first time, and have ended now by itself: then it ends before a
+    # later cancellation, and does not wait for it.
+    return await cancelled_after(trial, called, LATER_S)
+
+
+async def cancelled_after(
+    trial: ServerTrial, called: CalledTool, in_flight_s: float
+) -> CancelledCall | None:
+    """Cancel a call after some seconds; see `cancelled_call`."""
     client = await trial.fresh(answers=SilentClient())
-    asked, question = await silent(client, called.call, within_s=IN_FLIGHT_S, token=TOKEN)
+    asked, question = await silent(client, called.call, within_s=in_flight_s, token=TOKEN)
     id = member(asked.message, "id")
-    if any(answer_in(event, id) for event in client.transcript.messages("server")):
+    # A question of a call that asks nothing is the server's own.
+    is_asking = question is not None and bool(called.questions)
+    could_end = not is_asking and not called.reply.timed_out
+    if is_answered(client, id):
         return None
     cancelled = await cancel(client, asked)
-    read = (await client.settle()).event
-    if read is None:
+    if not (await client.ask_frame(client.harmless_frame())).frame:
         return None
-    could_end = question is None and not called.reply.timed_out
+    again = client.ask_frame(client.harmless_frame()) if could_end else client.settle()
+    read = (await again).event
+    if read is None or (could_end and is_answered(client, id)):
+        # The answer may have been on its way before the server read the cancellation.
+        return None
     if could_end:
         await client.reply_to(asked, within_s=called.reply.waited_s)
     return CancelledCall(client, asked, cancelled, read, could_end)
+
+
+def is_answered(client: ReferenceClient, id: Any) -> bool:
+    """Return True if a request has got an answer."""
+    return any(answer_in(event, id) for event in client.transcript.messages("server"))
 
 
 def is_strict(trial: ServerTrial) -> bool:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from mcp_gen.compat.json_values import Json, is_object, member
+from mcp_gen.compat.known_extensions import named_params
 from mcp_gen.core.errors import UsageError
 from mcp_gen.core.transport.header_params import marked_params
 from mcp_gen.core.transport.header_values import decoded_value, matches_value, value_at
@@ -25,7 +26,7 @@ def metadata_version(profile: Profile, message: Any) -> str | None:
 
 def name_of(profile: Profile, request: Json) -> str | None:
     """Return the value of a request that the name header repeats; None if there is none."""
-    found = member(request, "params", profile.name_params.get(request["method"], ""))
+    found = member(request, "params", named_params(profile.revision).get(request["method"], ""))
     return found if isinstance(found, str) else None
 
 

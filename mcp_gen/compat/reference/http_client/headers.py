@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from mcp_gen.compat.json_values import Json, is_object, member
+from mcp_gen.compat.known_extensions import named_params
 from mcp_gen.core.errors import UsageError
 from mcp_gen.core.transport.header_params import marked_params
 from mcp_gen.core.transport.header_values import encoded_value, value_at
@@ -36,7 +37,7 @@ def request_headers(
         named[profile.version_header] = _version(profile, params)
     if profile.method_header and isinstance(method, str):
         named[profile.method_header] = method
-        about = member(params, profile.name_params.get(method, ""))
+        about = member(params, named_params(profile.revision).get(method, ""))
         if profile.name_header and isinstance(about, str):
             named[profile.name_header] = encoded_value(about).decode()
             if about in tools and is_object(member(params, "arguments")):

@@ -7,13 +7,14 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Protocol
 
 from mcp_gen.compat.transcript import fields_of
+from mcp_gen.compat.wire.http import SsePairWire
 
 if TYPE_CHECKING:
     from mcp_gen.compat.transcript import Transcript, WireEvent
     from mcp_gen.compat.wire.http import HttpWire
     from mcp_wire.profile import Profile
 
-__all__ = ["RESUME_HEADER", "last_event_id", "resumed", "retry_ms"]
+__all__ = ["RESUME_HEADER", "answers_elsewhere", "last_event_id", "resumed", "retry_ms"]
 
 RESUME_HEADER = "Last-Event-ID"
 
@@ -74,3 +75,11 @@ def retry_ms(transcript: Transcript, exchange: int) -> int:
             if said.isdecimal() and len(said) < 10:
                 return int(said)
     return 0
+
+
+def answers_elsewhere(client: _Client, ended: WireEvent) -> bool:
+    """Return True for the end of a POST that was taken, whose answer comes on a stream."""
+    if not isinstance(client.http, SsePairWire):
+        return False
+    head = client.transcript.head(ended.exchange)
+    return head is not None and 200 <= head.status < 300

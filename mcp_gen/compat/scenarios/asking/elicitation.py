@@ -191,4 +191,4 @@ class SendsToItsPage(AskingServer):
     async def aclose(self) -> None:
         """Stop listening."""
         await super().aclose()
-        self._listener.close()
+        await self._listener.aclose()

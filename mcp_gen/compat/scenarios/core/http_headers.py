@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING
 
 from mcp_gen.compat.checks.found import NotTested
 from mcp_gen.compat.checks.http_exchanges import exchanges
 from mcp_gen.compat.json_values import Json, member
 from mcp_gen.compat.method_names import method_of
-from mcp_gen.compat.scenarios.judgements import calls_of, last_events
+from mcp_gen.compat.reference.http.endpoint import ReferenceEndpoint
+from mcp_gen.compat.scenarios.header_relay import relayed
+from mcp_gen.compat.scenarios.judgements import calls_of, goes_on_alike, last_events
 from mcp_gen.compat.scenarios.scenario import scenario, stimulus
 from mcp_gen.compat.scenarios.staged import StagedServer
 from mcp_gen.core.transport.header_params import MARK
@@ -139,3 +143,20 @@ class MarksArgumentsLater(StagedServer):
         result = await super().list_tools(call)
         self.is_marked = self.is_marked or "nextCursor" not in result
         return result
+
+
+@scenario(
+    "http:client:headers:case",
+    goes_on_alike("names of headers are the same in any case"),
+)
+class SpellsHeadersOddly(ReferenceEndpoint):
+    """Sends the names of its headers with small letters first, and capitals after them."""
+
+    @asynccontextmanager
+    async def serving(self, port: int = 0) -> AsyncGenerator[str, None]:
+        """Serve behind a relay: the server itself sends all names in small letters."""
+        async with (
+            super().serving(port) as url,
+            relayed(url, lambda name: name.title().swapcase()) as shown,
+        ):
+            yield shown

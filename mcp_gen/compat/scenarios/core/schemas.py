@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import asyncio
-import contextlib
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from mcp_gen.compat.checks.found import NotTested
 from mcp_gen.compat.scenarios.core.controls import REFUSES_CALLS
+from mcp_gen.compat.scenarios.fetching import FetchListener
 from mcp_gen.compat.scenarios.judgements import rejects
 from mcp_gen.compat.scenarios.scenario import scenario
 from mcp_gen.compat.scenarios.staged import StagedServer
@@ -153,33 +152,22 @@ class NetworkReference(DescribesStructure):
 
     def __init__(self, revision: str) -> None:
         super().__init__(revision)
-        self._listener: asyncio.Server | None = None
-        self._port = 0
+        self._listener = FetchListener(self._fetched)
 
     def output_schema(self) -> Json:
         """Return the schema with the reference."""
-        address = f"http://127.0.0.1:{self._port}/number.json"
+        address = f"{self._listener.url}/number.json"
         return {"type": "object", "properties": {"number": {"$ref": address}}}
 
     async def list_tools(self, call: ReferenceCall) -> Json:
         """Begin to listen before the schema is told."""
-        if self._listener is None:
-            self._listener = await asyncio.start_server(self._fetched, "127.0.0.1", 0)
-            self._port = self._listener.sockets[0].getsockname()[1]
+        await self._listener.start()
         return await super().list_tools(call)
 
     async def aclose(self) -> None:
         """Stop listening."""
         await super().aclose()
-        if self._listener is not None:
-            self._listener.close()
+        await self._listener.aclose()
 
-    async def _fetched(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        line = await reader.readline()
-        self.note(line.decode("ascii", "replace").strip())
-        with contextlib.suppress(OSError):
-            writer.write(
-                b"HTTP/1.1 404 Not Found\r\ncontent-length: 0\r\nconnection: close\r\n\r\n"
-            )
-            await writer.drain()
-        writer.close()
+    def _fetched(self, line: str) -> None:
+        self.note(line)

@@ -188,22 +188,23 @@ class TriesAgain(ClientScript):
         return await super().open() if reply.error is not None else reply
 
 
-@breaks("tasks-extension:client:name-header")
-class NamesNoTask(ClientScript):
-    """Asks for a task, and does not name it in the header."""
-
-    async def complete(self) -> None:
-        await self.ask("get_task", {"taskId": TASK})
-
-
-@keeps("tasks-extension:client:name-header")
-class NamesATask(WithHeaders):
-    """Asks for a task, and names it in the header."""
+class _AsksForATask(WithHeaders):
+    """Asks for a task."""
 
     about = "get_task"
 
-    def own_headers(self, message: Json) -> Mapping[str, str]:
-        return {str(self.profile.name_header): TASK}
-
     async def complete(self) -> None:
         await self.ask("get_task", {"taskId": TASK})
+
+
+@breaks("tasks-extension:client:name-header")
+class NamesNoTask(_AsksForATask):
+    """Asks for a task, and does not name it in the header."""
+
+    def own_headers(self, message: Json) -> Mapping[str, str]:
+        return {str(self.profile.name_header): ""}
+
+
+@keeps("tasks-extension:client:name-header")
+class NamesATask(_AsksForATask):
+    """Asks for a task, and names it in the header."""

@@ -12,6 +12,7 @@ import mcp_wire
 from mcp_gen.compat.json_values import entries, member
 from mcp_gen.compat.reference.client_script import ClientScript, ScriptFailure
 from mcp_gen.compat.zoo.zoo import breaks, keeps
+from mcp_gen.core.revisions import per_request
 from mcp_wire import profile as profile_of
 
 if TYPE_CHECKING:
@@ -122,7 +123,7 @@ class OpensInBatches(_Opening):
     async def reply_to(
         self, asked: WireEvent, *, id: Any = UNSET, within_s: float | None = None
     ) -> ServerReply:
-        first = next(entries(asked.message))
+        first = entries(asked.message)[0]
         return await super().reply_to(replace(asked, message=first), within_s=within_s)
 
 
@@ -318,11 +319,19 @@ class AsksForMore(_Both):
         await super().use()
 
 
-class _FallsBack(_Both):
-    """Shakes hands after some errors, and leaves then."""
+class _FallsBack(_Opening, _Both):
+    """Asks for the newest revision first. It shakes hands after some errors, and leaves then."""
 
     codes: ClassVar[tuple[str, ...]] = ()
     """Names of the errors after which it does."""
+
+    async def before(self) -> None:
+        newest = profile_of(per_request()[-1])
+        assert newest.discover is not None
+        assert newest.protocol_version_key is not None
+        meta = {newest.protocol_version_key: newest.revision}
+        frame = {"jsonrpc": "2.0", "id": "probe", "method": newest.discover.name}
+        await self.ask_frame({**frame, "params": {"_meta": meta}})
 
     async def connect(self) -> None:
         """Open the connection, in one way or the other."""

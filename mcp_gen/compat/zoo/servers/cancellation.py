@@ -175,10 +175,10 @@ class ForgetsNothing(ReferenceServer):
 
 @breaks("cancellation:received:invalid")
 class LostByUnknownIds(Fragile):
-    """Is lost when a request is cancelled that it does not know."""
+    """Is lost when a request is cancelled of which it does not know the number."""
 
     def cancel(self, id: Any) -> None:
-        self.is_lost = not isinstance(id, int) or id > 1000
+        self.is_lost = isinstance(id, int) and id > 1000
         super().cancel(id)
 
 

@@ -177,8 +177,10 @@ def _round_of(frame: Json, found: list[Round]) -> int | None:
 
 
 def carries_round(frame: Json) -> bool:
-    """Return True for a request with answers or state."""
+    """Return True for a request with answers or state of rounds; updates of tasks have others."""
     params = frame.get("params")
+    if python_name(str(frame.get("method"))) == "update_task":
+        return False
     return is_object(params) and any(name in params for name in OF_ROUND)
 
 

@@ -13,6 +13,7 @@ from mcp_gen.compat.checks.servers.base.metadata import CORE_TYPES, KEY
 from mcp_gen.compat.checks.servers.base.supported import came_of, harmless
 from mcp_gen.compat.frame_check import FrameChecker
 from mcp_gen.compat.json_values import is_array, is_object, member
+from mcp_gen.compat.method_names import methods_of
 from mcp_gen.compat.views.reading import answers, placed
 from mcp_wire import profile as profile_of
 from mcp_wire.extensions import IDENTIFIERS
@@ -109,10 +110,13 @@ def of_other_revisions(transcript: Transcript) -> Iterator[tuple[WireEvent, str,
         one: {(event.number, path) for event, path, _ in transcript.derived(wrong_places, one)}
         for one in others
     }
+    unknown = {one: transcript.derived(of_unknown_methods, one) for one in others}
     for event, path, what in mine:
         if event.sender != "server":
             continue
         for revision in others:
+            if event.number in unknown[revision]:
+                continue
             wrong = (at for number, at in theirs[revision] if number == event.number)
             if not any(path.startswith(at) for at in wrong):
                 yield event, path, what, revision
@@ -127,6 +131,29 @@ def wrong_places(transcript: Transcript, revision: str) -> list[tuple[WireEvent,
         for event in transcript.messages()
         for violation in checker.check(event.data, event.sender)
     ]
+
+
+def of_unknown_methods(transcript: Transcript, revision: str) -> frozenset[int]:
+    """Return the numbers of the messages about methods that a revision does not have.
+
+    What such a message may hold is not known there, so nothing in it is of that revision.
+    """
+    known = methods_of(profile_of(revision))
+    asked: set[tuple[str, str]] = set()
+    numbers: set[int] = set()
+    for event, frame in transcript.frames():
+        id = repr(frame.get("id"))
+        method = frame.get("method")
+        if method is None:
+            asker = "client" if event.sender == "server" else "server"
+            is_unknown = (asker, id) in asked
+        else:
+            is_unknown = method not in known
+            if is_unknown:
+                asked.add((event.sender, id))
+        if is_unknown:
+            numbers.add(event.number)
+    return frozenset(numbers)
 
 
 @rule("lifecycle:operation:revision", unseen="no message came", is_general=True)

@@ -91,23 +91,3 @@ class TellsWhatItAsks(ReferenceServer):
     def change(self, task: ReferenceTask, status: str, message: str | None = None) -> None:
         said = "It waits for the user." if status == "input_required" else message
         super().change(task, status, said)
-
-
-@breaks("tasks:asking:declared")
-class QuestionsAsTasks(ReferenceServer):
-    """Wants tasks of its questions, whoever the client is."""
-
-    def question_frame(self, name: str, params: Json) -> Json:
-        frame = super().question_frame(name, params)
-        if name == "elicit" and self.profile.tasks == "core":
-            frame["params"]["task"] = {"ttl": 60_000}
-        return frame
-
-
-@keeps("tasks:asking:declared")
-class QuestionsAboutTasks(ReferenceServer):
-    """Says of a question in its metadata that it takes time."""
-
-    def question_frame(self, name: str, params: Json) -> Json:
-        meta = {**params.get("_meta", {}), "com.example/task": {"ttl": 60_000}}
-        return super().question_frame(name, {**params, "_meta": meta})

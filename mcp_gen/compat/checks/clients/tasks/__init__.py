@@ -1,0 +1,1 @@
+"""Checks of clients that have tasks: those of a server, and their own."""

@@ -1,0 +1,1 @@
+"""Servers against clients: definitions, installation, runs and the report. Imported by cli."""

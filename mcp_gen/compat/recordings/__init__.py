@@ -1,0 +1,1 @@
+"""Recordings of conversations: lines, redaction. Imported by taps, replaying, plugin, cli."""

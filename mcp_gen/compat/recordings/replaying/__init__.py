@@ -1,0 +1,1 @@
+"""Replays: play a recording again, and compare. Imported by plugin, cli."""

@@ -1,0 +1,1 @@
+"""Taps: record what passes between client and server. Imported by cli."""

@@ -1,0 +1,1 @@
+"""Scenarios of tasks: those of the server, those of the client, and the extension."""

@@ -1,0 +1,1 @@
+"""Stubs: typed clients of servers that run, as Python modules. Imported by cli."""

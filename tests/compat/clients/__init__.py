@@ -1,0 +1,1 @@
+"""Tests of the examination of clients, by what a client does."""

@@ -1,0 +1,1 @@
+"""Tests of `mcp-gen matrix`: definitions, installation, cells, verdicts and forms."""

@@ -1,0 +1,1 @@
+"""Tests of wires, transcripts and endpoints of the doctor."""

@@ -1,0 +1,1 @@
+"""The MCP Inspector as a client of our servers."""

@@ -1,0 +1,1 @@
+"""Stubs of servers of others: `nox -s peers`."""
