@@ -12,9 +12,10 @@ from typing import Any
 
 from codegen.errors import Stop, Stopped
 from codegen.model.names import names_class, pascal
+from codegen.model.normal import unions
 from codegen.model.normal.fold import Folder, kinds_of, needs, plain, values_of
 from codegen.model.normal.rows_applied import apply_aliases, apply_patches, fix_constants, inject
-from codegen.model.normal.unions import UNIONS, flat, name_of, overlap, unlike_bounds, without_tag
+from codegen.model.normal.unions import UNIONS, name_of
 from codegen.model.normal.values import listed
 from codegen.model.normal.vocabulary import (
     ANYTHING,
@@ -22,6 +23,7 @@ from codegen.model.normal.vocabulary import (
     OPENED,
     REF,
     pointer_of,
+    published_at,
     read_definitions,
     rebased,
 )
@@ -66,6 +68,7 @@ class _Normalizer:
         given: Object = rebased(copy.deepcopy(source.definitions))
         apply_patches(source, given, overlay)
         apply_aliases(source, given, overlay)
+        self._published = given
         self._given = self._folded(read_definitions(source, given, overlay))
         self._folder = Folder(self._revision, self._given)
         self._names = self._class_names()
@@ -325,14 +328,16 @@ class _Normalizer:
 
     def _union(self, schema: Object, word: str, path: str, *, top: bool) -> Object:
         pointer = pointer_of(schema, "#")
-        both = overlap(schema[word], self._folder) if word == "oneOf" else None
+        both = unions.overlap(schema[word], self._folder) if word == "oneOf" else None
         if both:
             raise self._patch_stop(
                 schema,
                 f"`oneOf` whose arms {both[0]} and {both[1]} may hold at once",
                 {"anyOf": plain(schema["oneOf"])},
             )
-        untagged = without_tag(schema, word, self._folder) if "discriminator" in schema else None
+        untagged = (
+            unions.without_tag(schema, word, self._folder) if "discriminator" in schema else None
+        )
         if untagged is not None:
             wire = schema["discriminator"]["propertyName"]
             raise self._stop(
@@ -340,14 +345,15 @@ class _Normalizer:
                 f"a `discriminator` `{wire}` that arm {untagged} lacks as a required constant",
                 "give it one with a [[patch]] row",
             )
-        arms = flat(self._shape(arm, f"{path}/{i}") for i, arm in enumerate(schema[word]))
-        unlike = unlike_bounds(schema[word], self._folder, self._is_checked)
+        arms = unions.flat(self._shape(arm, f"{path}/{i}") for i, arm in enumerate(schema[word]))
+        unlike = unions.unlike_bounds(schema[word], self._folder, self._is_checked)
         if unlike:
-            raise self._stop(
-                pointer,
+            raise self._patch_stop(
+                schema,
                 f"a union of arms that {', '.join(f'`{one}`' for one in unlike)} hold for and "
                 "others that take the same kind of value",
-                "give all of them the same bounds, or one arm, with a [[patch]] row",
+                {**plain(schema), word: unions.arms_without(unlike, schema[word], self._folder)},
+                "give all of them the same bounds, one arm, or none, with a [[patch]] row",
             )
         if not all(arms):  # one that holds anything: so does the union
             return {}
@@ -393,15 +399,18 @@ class _Normalizer:
     def _add_stop(self, pointer: str, construct: str, advice: str, row_: str = "") -> None:
         self._stops.add([Stop(self._revision, pointer, construct, advice, row_)])
 
-    def _patch_stop(self, schema: Object, construct: str, new: Object) -> Stopped:
+    def _patch_stop(
+        self,
+        schema: Object,
+        construct: str,
+        new: Object,
+        advice: str = "say what is meant with a [[patch]] row",
+    ) -> Stopped:
         """Return a stop that a [[patch]] row may end, with the row."""
         pointer = pointer_of(schema, "#")
-        values = {
-            "pointer": pointer.removeprefix(f"#/{self._source.container}"),
-            "old": plain(schema),
-            "new": new,
-        }
-        advice = "say what is meant with a [[patch]] row"
+        place = pointer.removeprefix(f"#/{self._source.container}")
+        old = published_at(self._published, place) if AT in schema else plain(schema)
+        values = {"pointer": place, "old": old, "new": new}
         return self._stop(pointer, construct, advice, row("patch", values, self._revision))
 
 

@@ -10,7 +10,7 @@ from codegen.model import ir
 from codegen.model.names import attributes
 from codegen.model.normalize import Normalized
 from codegen.model.overlay import Overlay
-from codegen.model.rows import row
+from codegen.model.rows import pattern, row
 from codegen.schema.json_values import Object
 
 MAX_DEPTH = 64
@@ -37,6 +37,7 @@ class Unions:
     ) -> None:
         self._revision = revision
         self._defs = normalized.definitions
+        self._origins = normalized.origins
         self._pointers = normalized.pointers
         self._overlay = overlay
         self._types = types
@@ -192,7 +193,8 @@ class Unions:
         raise self._stop(
             name,
             f"nothing tells {', '.join(arms)} apart",
-            "add a [[pick]] row, or a [[typing]] row if it is never decoded",
+            "add a [[pick]] row, a [[typing]] row if it is never decoded, or an [[open]] row if it "
+            "may stay a map",
             self._suggested(name, arms),
         )
 
@@ -206,14 +208,29 @@ class Unions:
         }
 
     def _suggested(self, name: str, arms: list[str]) -> str:
-        """Return a [[pick]] row: arms with a key of their own, then one without it."""
-        own = {arm: self._own_key(arm, arms) for arm in arms}
-        listed = [{"type": arm, "when": [own[arm]]} for arm in arms if own[arm]]
-        others = [arm for arm in arms if not own[arm]]
+        """Return a [[pick]] row if keys tell the arms apart, and else an [[open]] row."""
+        keys = {arm: [key] for arm in arms if (key := self._own_key(arm, arms))}
+        others = [arm for arm in arms if arm not in keys]
         if len(others) > 1:
-            return ""
-        listed += [{"type": arm, "when": []} for arm in others]
+            keys |= self._required_keys(others)
+        last = [arm for arm in arms if not keys.get(arm)]
+        if len(last) > 1:
+            return row("open", {"paths": [pattern(self._origins[name])]}, self._revision)
+        listed = [
+            {"type": arm, "when": keys.get(arm, [])} for arm in sorted(arms, key=last.__contains__)
+        ]
         return row("pick", {"name": name, "arms": listed}, self._revision)
+
+    def _required_keys(self, arms: list[str]) -> dict[str, list[str]]:
+        """Return the keys that each arm requires beyond all others, if they differ in that alone.
+
+        Whichever arm has its keys then takes what one of the arms takes.
+        """
+        first, *others = (self._defs[arm] for arm in arms)
+        if any({**one, "required": 0} != {**first, "required": 0} for one in others):
+            return {}
+        shared = set(first["required"]).intersection(*(one["required"] for one in others))
+        return {arm: sorted({*self._defs[arm]["required"]} - shared) for arm in arms}
 
     def _own_key(self, arm: str, arms: list[str]) -> str:
         others = {wire for one in arms if one != arm for wire in self._defs[one]["properties"]}

@@ -203,7 +203,8 @@ def test_a_union_nobody_can_tell_apart_stops(tmp_path: Path) -> None:
     message = stopped(checkout(tmp_path, {"Either": either}))
     assert message == (
         "2030-01-01: #/$defs/Either: nothing tells EchoRequestParams, EchoResult apart; "
-        "add a [[pick]] row, or a [[typing]] row if it is never decoded"
+        "add a [[pick]] row, a [[typing]] row if it is never decoded, or an [[open]] row if it may "
+        "stay a map"
     )
 
 
@@ -217,7 +218,7 @@ def test_a_union_inside_a_union_that_nobody_can_tell_apart_stops(tmp_path: Path)
     message = stopped(checkout(tmp_path, definitions))
     assert message == (
         "2030-01-01: #/$defs/Either: nothing tells Red, Blue, EchoResult apart; add a [[pick]] "
-        "row, or a [[typing]] row if it is never decoded"
+        "row, a [[typing]] row if it is never decoded, or an [[open]] row if it may stay a map"
     )
 
 

@@ -5,9 +5,9 @@ from itertools import combinations
 from typing import Any
 
 from codegen.model.bounds import bounds
-from codegen.model.normal.fold import Folder, kinds_of, same, values_of
+from codegen.model.normal.fold import Folder, kinds_of, plain, same, values_of
 from codegen.model.normal.vocabulary import REF
-from codegen.schema.json_values import Object
+from codegen.schema.json_values import Object, is_object
 from codegen.schema.keywords import KEYWORDS, TYPES
 
 UNIONS = ("anyOf", "oneOf")
@@ -77,6 +77,42 @@ def unlike_bounds(arms: list[Object], folder: Folder, checked: Callable[[str], b
         for _, word, _ in frozenset[Any]().union(*several) - several.pop().intersection(*several)
     )
     return sorted(set(unlike))
+
+
+def arms_without(words: list[str], arms: list[Object], folder: Folder) -> list[Any]:
+    """Return the arms of a union without some bounds, those behind names written out."""
+    made: list[Any] = []
+    for arm in arms:
+        whole = plain(_written_out(arm, folder, frozenset()))
+        loose = _without(words, whole)
+        made.append(plain(arm) if loose == whole else loose)
+    return made
+
+
+def _written_out(arm: Object, folder: Folder, inside: frozenset[str]) -> Object:
+    """Return an arm with the names of unions and other types replaced by what they stand for."""
+    if "$ref" in arm and name_of(arm) in inside:
+        return arm
+    whole = folder.resolve(arm)
+    inner = next((word for word in UNIONS if word in whole), None)
+    if inner is None:
+        return whole
+    names = inside | ({name_of(arm)} if "$ref" in arm else set[str]())
+    return {**whole, inner: [_written_out(one, folder, names) for one in whole[inner]]}
+
+
+def _without(words: list[str], schema: Object) -> Object:
+    """Return a schema without some bounds, as `codegen.model.bounds` finds them."""
+    made = {word: value for word, value in schema.items() if word not in words}
+    if "properties" in made:
+        return made
+    for word in ("items", "additionalProperties"):
+        if is_object(made.get(word)):
+            made[word] = _without(words, made[word])
+    for word in UNIONS:
+        if word in made:
+            made[word] = [_without(words, arm) for arm in made[word]]
+    return made
 
 
 def _leaves(arms: Iterable[Object], folder: Folder, passed: set[str]) -> Iterator[Object]:

@@ -43,6 +43,14 @@ def pointer_of(schema: Object, otherwise: str) -> str:
     return str(schema.get(AT, otherwise))
 
 
+def published_at(given: Object, place: str) -> Any:
+    """Return the schema at a place, such as `/Box/properties/lid`, as the file has it."""
+    found: Any = given
+    for step in place.split("/")[1:]:
+        found = found[int(step) if is_array(found) else step.replace("~1", "/").replace("~0", "~")]
+    return found
+
+
 class _Reader:
     def __init__(self, source: Source, given: Object, overlay: Overlay) -> None:
         self._revision = source.revision
