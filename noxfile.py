@@ -34,6 +34,7 @@ NIGHTLY = (
     "tests_full",
     "peers_full",
     "matrix",
+    "conformance_bridge",
     "soak",
     "attack",
     "fuzz",
