@@ -85,10 +85,16 @@ def test_the_commands_for_a_new_revision_add_a_module_and_change_none(tmp_path: 
         shutil.copytree(ROOT / folder, tmp_path / folder, ignore=shutil.ignore_patterns("*.pyc"))
     (tmp_path / "new").mkdir()
     shutil.copy(ROOT / "schema/2026-07-28/schema.json", tmp_path / "new/schema.json")
+    # Rows that the generator would require: those limited to revisions include the new one, and the
+    # extensions refuse it.
     overlay = tmp_path / "schema/overlay.toml"
-    # Rows that the generator would require: those limited to revisions include the new one.
     rows = overlay.read_text("utf-8").replace('"2026-07-28"]', '"2026-07-28", "2027-01-31"]')
     overlay.write_text(rows, "utf-8")
+    for extension in tmp_path.glob("schema/extensions/*/facts.toml"):
+        said = extension.read_text("utf-8").replace(
+            '"2026-07-28"]\n', '"2026-07-28"]\nrefused = ["2027-01-31"]\n', 1
+        )
+        extension.write_text(said, "utf-8")
     before = {path: path.read_bytes() for path in (tmp_path / "generated").rglob("v2*/*.py")}
     for line in (ROOT / "examples/new_revision.sh").read_text("utf-8").splitlines():
         command, *arguments = line.partition("#")[0].split()
