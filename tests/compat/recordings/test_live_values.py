@@ -1,4 +1,4 @@
-"""What a live server says otherwise without being another one: how far tasks are, and secrets."""
+"""Live values in replays: how far tasks are, and the secrets that were replaced."""
 
 from __future__ import annotations
 
