@@ -103,7 +103,8 @@ def _record(
     max_bytes: int,
 ) -> int:
     # Imported here so that `mcp-gen --help` stays fast.
-    from mcp_gen.compat.recordings.redactor import Redactor, is_secret_name
+    from mcp_gen.compat.recordings.redactor import Redactor
+    from mcp_gen.compat.recordings.secret_names import is_secret_name
     from mcp_gen.compat.recordings.writer import RecordingWriter, new_file
     from mcp_gen.core.redaction import command_secrets, shown_command, shown_url, url_secrets
 

@@ -2,38 +2,23 @@
 
 from __future__ import annotations
 
-import base64
 import json
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from contextlib import suppress
 from typing import Any
-from urllib.parse import quote, unquote
+from urllib.parse import quote
 
 import msgspec
 
+import mcp_wire
 from mcp_gen.compat.json_values import Json, is_array, is_object
-from mcp_gen.compat.recordings.json_text import JsonText
+from mcp_gen.compat.method_names import methods_of
 from mcp_gen.compat.recordings.pointers import read_pointer, replaced_at
+from mcp_gen.compat.recordings.secret_names import HEADERS, PLACEHOLDER, is_secret_name
+from mcp_gen.compat.recordings.secret_texts import SUSPICIOUS, SecretTexts, credentials_of
 
-__all__ = ["PLACEHOLDER", "Redactor", "is_secret_name"]
+__all__ = ["Redactor"]
 
-PLACEHOLDER = re.compile(r"<redacted-\d+>")
-"""The form of placeholders."""
-
-HEADERS = frozenset(
-    {
-        "authorization",
-        "cookie",
-        "dpop",
-        "mcp-session-id",
-        "proxy-authorization",
-        "set-cookie",
-    }
-)
-"""Headers whose values are replaced as a whole, beside those with the name of a secret."""
-NO_SECRETS = frozenset({"progressToken", "maxTokens"})
-"""Names of the protocol that look like those of secrets, and are none: a label and a number."""
 SCHEMAS = frozenset({"inputSchema", "outputSchema", "requestedSchema"})
 """Members that are JSON Schemas: there, names of properties have no values."""
 VALUES_OF_SCHEMAS = frozenset({"default", "const", "enum", "examples"})
@@ -49,17 +34,18 @@ MAX_KNOWN = 1000
 MAX_PLACEHOLDERS = 100_000
 """Maximum number of values that keep their placeholder: the latest ones."""
 
-_WORDS = r"token|secret|passw|pwd|key|credential|authorization|cookie|requestState|dpop|session.?id"
-_NAME = re.compile(_WORDS, re.I)
-_SUSPICIOUS = re.compile(rf"{_WORDS}|bearer|basic|://|\\\\u".encode(), re.I)
-_URL = re.compile(r"(?:https?|wss?)://[^\s\"'<>\\]+", re.I)
-_SCHEME = re.compile(r"\b(?P<scheme>bearer|basic|dpop)(?P<gap>\s+)(?P<value>[\w+/=.~-]{6,})", re.I)
-_NO_VALUES = frozenset({"true", "false", "null", "none", "undefined"})
-
-
-def is_secret_name(name: str) -> bool:
-    """Return True if the value of a member, argument, header or parameter is a secret."""
-    return _NAME.search(name) is not None and name not in NO_SECRETS
+PROTOCOL_WORDS = frozenset(
+    {
+        *(name for row in mcp_wire.REVISIONS for name in methods_of(mcp_wire.profile(row))),
+        *("array", "boolean", "integer", "number", "object", "string"),
+        *("assistant", "resource", "resource_link", "tool_use", "tool_result"),
+        *("accept", "cancel", "decline", "elicitation", "sampling"),
+        *("cancelled", "complete", "completed", "failed", "input_required", "working"),
+    }
+)
+"""Values of the protocol: a message without them could not be played again."""
+_IDENTIFIER = re.compile(r"[A-Za-z_]+")
+_HEADER_NAME = re.compile(r"[\w.]+(?:-[\w.]+)+")
 
 
 class Redactor:
@@ -79,14 +65,7 @@ class Redactor:
     def __init__(self, pointers: Sequence[str] = (), known: Iterable[str] = ()) -> None:
         self._pointers = [read_pointer(one) for one in pointers]
         names = {one[-1] for one in self._pointers} - {"*"}
-        words = "|".join([_WORDS, *map(re.escape, sorted(names))])
-        # A value may stand in quotes, in those of a text inside of JSON too.
-        self._named = re.compile(
-            rf"(?P<name>(?:{words})[\w.-]{{0,64}}+)(?P<gap>\\*[\"']?\s{{0,8}}+[:=]\s{{0,8}}+)"
-            r"(?P<value>\\*\"[^\"]*+\"?|\\*'[^']*+'?|[^\s\"'\\,;&<>(){}\[\]]++)",
-            re.I,
-        )
-        self._extra_names = names
+        self._texts = SecretTexts(names, self._secret_text, self._number, self._holds_known)
         self._placeholders: dict[str, str] = {}
         self._last = 0
         self._known: dict[str, str] = {}
@@ -131,11 +110,11 @@ class Redactor:
 
     def path(self, text: str) -> str:
         """Return a path with its query, or a URL, without the values of the query."""
-        return self._without_query(text)
+        return self._texts.without_query(text)
 
     def form(self, text: str) -> str:
         """Return the body of a form without its values."""
-        return self._query(text)
+        return self._texts.query(text)
 
     # --- values ---
 
@@ -143,10 +122,23 @@ class Redactor:
         if isinstance(value, str):
             return self._hidden(value) if secret else self._text(value)
         if is_object(value):
-            return {self._known_hidden(k): self._member(value, k, secret) for k in value}
+            return {self._shown_name(k): self._member(value, k, secret) for k in value}
         if is_array(value):
-            return [self._value(one, secret=secret) for one in value]
+            return self._entries(value, secret)
         return self._hidden(value) if secret else value
+
+    def _entries(self, values: list[Any], secret: bool) -> list[Any]:
+        """Return an array; an option may be followed by its value, a header be a pair."""
+        made: list[Any] = []
+        before: Any = None
+        for one in values:
+            is_named = self._is_named(before) and (
+                before.startswith("-")
+                or (len(values) == 2 and _is_header_name(before) and isinstance(one, str))
+            )
+            made.append(self._value(one, secret=secret or is_named))
+            before = one
+        return made
 
     def _member(self, owner: Json, name: str, secret: bool) -> Any:
         value = owner[name]
@@ -159,8 +151,10 @@ class Redactor:
             return {key: self._value(one) for key, one in value.items()}
         if name == "inputResponses" and is_object(value):
             return {key: self._response(key, one) for key, one in value.items()}
-        if name == "value" and self._is_named(owner.get("name")):
+        if name == "value" and any(self._is_named(owner.get(one)) for one in ("name", "key")):
             return self._value(value, secret=True)
+        if name == "key" and "value" in owner and self._is_named(value):
+            return value
         return self._value(value, secret=self._is_named(name))
 
     def _response(self, key: str, response: Any) -> Any:
@@ -173,7 +167,7 @@ class Redactor:
         if is_array(schema):
             return [self._schema(one, secret=secret) for one in schema]
         if not is_object(schema):
-            return self._value(schema)
+            return self._value(schema, secret=secret)
         made: Json = {}
         for name, value in schema.items():
             if name in VALUES_OF_SCHEMAS:
@@ -182,69 +176,27 @@ class Redactor:
                 made[name] = {
                     key: self._schema(one, secret=self._is_named(key)) for key, one in value.items()
                 }
-            elif name in NAMES_OF_SCHEMAS:
+            elif name in NAMES_OF_SCHEMAS and not self._texts.holds_secret(value):
                 made[name] = value
-            else:
+            elif is_object(value) or is_array(value):
                 made[name] = self._schema(value, secret=secret)
+            else:
+                made[name] = self._value(value, secret=self._is_named(name))
         return made
 
     def _is_named(self, name: Any) -> bool:
         return isinstance(name, str) and is_secret_name(name)
 
-    # --- texts ---
+    def _shown_name(self, name: str) -> str:
+        # A word is one of the protocol, or of a tool's arguments.
+        return name if _IDENTIFIER.fullmatch(name) else self._known_hidden(name)
 
     def _text(self, text: str) -> str:
-        if '"' in text and (_NAME.search(text) or "\\u" in text):
-            text = JsonText(text, self._names_secret, self._hidden).replaced()
-        text = self._named.sub(self._named_hidden, text)
-        text = _SCHEME.sub(self._scheme_hidden, text)
-        text = _URL.sub(lambda found: self._without_query(found[0]), text)
-        return self._known_hidden(text)
-
-    def _names_secret(self, name: str) -> bool:
-        return is_secret_name(name) or name in self._extra_names
-
-    def _named_hidden(self, found: re.Match[str]) -> str:
-        bare = found["value"].strip("\\\"'")
-        if bare.lower() in _NO_VALUES or not bare or _is_label(found):
-            return found[0]
-        if PLACEHOLDER.fullmatch(bare) or bare.lower() in ("bearer", "basic", "dpop"):
-            return found[0]
-        before, _, after = found["value"].partition(bare)
-        return f"{found['name']}{found['gap']}{before}{self._hidden(bare)}{after}"
-
-    def _scheme_hidden(self, found: re.Match[str]) -> str:
-        # Words of a sentence, such as "basic functions", have letters alone.
-        if found["value"].isalpha() and len(found["value"]) < 16:
-            return found[0]
-        return f"{found['scheme']}{found['gap']}{self._hidden(found['value'])}"
-
-    def _without_query(self, url: str) -> str:
-        url, hash_mark, fragment = url.partition("#")
-        url, mark, query = url.partition("?")
-        scheme, slashes, rest = url.partition("://")
-        if slashes:
-            host, slash, path = rest.partition("/")
-            user, at, name = host.rpartition("@")
-            self._secret_text(user.partition(":")[2])
-            host = f"{self._secret_text(user)}@{name}" if at else host
-            url = f"{scheme}://{host}{slash}{path}"
-        query = self._query(query)
-        fragment = self._secret_text(fragment)
-        return f"{url}{mark}{query}{hash_mark}{fragment}"
-
-    def _query(self, query: str) -> str:
-        pairs: list[str] = []
-        for pair in query.split("&"):
-            name, equals, value = pair.partition("=")
-            # A pair without `=` may be a secret itself.
-            secret = value if equals else name
-            pairs.append(f"{name}=" * bool(equals) + self._secret_text(unquote(secret)))
-        return "&".join(pairs)
+        return self._known_hidden(self._texts.replaced(text))
 
     def _header(self, name: str, value: str) -> str:
         if name in HEADERS or is_secret_name(name):
-            for secret in _parts(name, value):
+            for secret in credentials_of(name, value):
                 self.learn(secret)
             return self._secret_text(value)
         if value.startswith("/"):
@@ -263,22 +215,29 @@ class Redactor:
             return value
         if isinstance(value, str):
             return self._secret_text(value)
-        return self._placeholder(json.dumps(value), is_known=False)
+        return self._number(json.dumps(value))
 
-    def _secret_text(self, text: str) -> str:
+    def _secret_text(self, text: str, /, *, is_known: bool = True) -> str:
         is_done = not text or PLACEHOLDER.fullmatch(text)
-        return text if is_done else self._placeholder(text, is_known=True)
+        return text if is_done else self._placeholder(text, is_known=is_known)
 
-    def _placeholder(self, secret: str, *, is_known: bool) -> str:
-        found = self._placeholders.get(secret)
+    def _number(self, text: str) -> str:
+        return self._placeholder(text, is_known=False, kind="number-")
+
+    def _placeholder(self, secret: str, *, is_known: bool, kind: str = "") -> str:
+        found = self._placeholders.get(kind + secret)
         if found is None:
             self._last += 1
-            found = f"<redacted-{self._last}>"
-            _keep(self._placeholders, secret, found, MAX_PLACEHOLDERS)
-        if is_known and len(secret.strip()) >= MIN_KNOWN_CHARS and secret not in self._known:
+            found = f"<redacted-{kind}{self._last}>"
+            _keep(self._placeholders, kind + secret, found, MAX_PLACEHOLDERS)
+        is_long = len(secret.strip()) >= MIN_KNOWN_CHARS and secret not in PROTOCOL_WORDS
+        if is_known and is_long and secret not in self._known:
             _keep(self._known, secret, found, MAX_KNOWN)
             self._search = None
         return found
+
+    def _holds_known(self, text: str) -> bool:
+        return self._known_hidden(text) != text
 
     def _known_hidden(self, text: str) -> str:
         if not self._known:
@@ -294,30 +253,14 @@ class Redactor:
     def _is_suspicious(self, value: Any) -> bool:
         """Return True if a message may hold a secret: most hold none, which is fast to see."""
         encoded = msgspec.json.encode(value)
-        if _SUSPICIOUS.search(encoded):
+        if SUSPICIOUS.search(encoded):
             return True
         text = encoded.decode("utf-8", "replace")
-        return self._known_hidden(text) != text
+        return self._holds_known(text) or self._texts.is_suspicious(text)
 
 
-def _is_label(found: re.Match[str]) -> bool:
-    """Return True for the end of a name that is no secret, such as that of `progressToken`."""
-    before = found.string[max(0, found.start() - 8) : found.start()]
-    return any((before + found["name"]).endswith(name) for name in NO_SECRETS)
-
-
-def _parts(name: str, value: str) -> Iterable[str]:
-    """Yield the secrets in the value of a header."""
-    if name == "cookie":
-        yield from (part.partition("=")[2].strip() for part in value.split(";"))
-    elif name == "set-cookie":
-        yield value.partition(";")[0].partition("=")[2].strip()
-    else:
-        scheme, _, credentials = value.rpartition(" ")
-        yield credentials
-        if scheme.lower() == "basic":
-            with suppress(ValueError):
-                yield base64.b64decode(credentials).decode("latin-1").partition(":")[2]
+def _is_header_name(text: str) -> bool:
+    return text.lower() in HEADERS or _HEADER_NAME.fullmatch(text) is not None
 
 
 def _keep(kept: dict[str, str], key: str, value: str, most: int) -> None:

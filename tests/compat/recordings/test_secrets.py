@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+import base64
 import json
 import os
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +16,8 @@ import pytest
 
 from mcp_gen.compat.plugin.listening import listening
 from mcp_gen.compat.recordings.lines import read_recording
-from mcp_gen.compat.recordings.redactor import PLACEHOLDER, Redactor
+from mcp_gen.compat.recordings.redactor import Redactor
+from mcp_gen.compat.recordings.secret_names import PLACEHOLDER
 from mcp_gen.compat.recordings.taps.http import tap_url
 from mcp_gen.compat.wire.openers import HttpOpener
 from tests.compat.recordings.talking import WAIT_S, writer_of
@@ -196,6 +198,71 @@ def test_a_recording_over_http_holds_none_of_the_planted_secrets(path: str, tmp_
         assert text.count('"fields":{"id":"2"}') >= len(sent)
 
 
+def encoded(text: str) -> str:
+    return base64.b64encode(text.encode()).decode()
+
+
+@pytest.mark.parametrize(
+    ("made", "is_in_texts"),
+    [
+        (lambda it: {"X-Auth": it}, False),
+        (lambda it: {"passphrase": it}, False),
+        (lambda it: {"headers": [["Authorization", it], ["Accept", "*/*"]]}, False),
+        (lambda it: {"headers": [{"key": "Authorization", "value": it}]}, False),
+        (lambda it: {"args": ["serve", "--token", it]}, False),
+        (lambda it: {"inputSchema": {"token": it}}, False),
+        (lambda it: json.dumps({"a": f'{{"tok\\u0065n": "{it}"}}'}), True),
+        (lambda it: f"Authorization: ApiKey {it}", True),
+        (lambda it: f'Authorization: Digest username="ada", response="{it}"', True),
+        (lambda it: f"curl -H 'Cookie: a=1; session={it}' https://h.example", True),
+        (lambda it: f"curl -u ada:{it} https://h.example", True),
+        (lambda it: f"serve --api-token {it} --quiet", True),
+        (lambda it: f"HOME=/root\nAWS_SECRET_ACCESS_KEY=a/b,c;{it}&d\nPATH=/bin", True),
+        (lambda it: f"DATABASE_URL=postgres://ada:{it}@h.example/items", True),
+        (lambda it: f"redis://:{it}@h.example:6379/0", True),
+        (lambda it: f'password="with \\" quotes {it}"', True),
+        (lambda it: f'config["token"] = "{it}"', True),
+        (lambda it: f"{{:token => '{it}'}}", True),
+        (lambda it: f"<token>{it}</token>", True),
+        (lambda it: f"incorrect API key provided: {it}.", True),
+        (lambda it: f"invalid token '{it}'", True),
+        (lambda it: f"-----BEGIN PRIVATE KEY-----\n{it}\n-----END PRIVATE KEY-----", True),
+        (lambda it: f"signed in with eyJhbGciOi.eyJzdWIi.{it}", True),
+        (lambda it: encoded(f"token={it}"), True),
+        (lambda it: encoded(json.dumps({"password": it})), True),
+    ],
+)
+def test_a_secret_is_known_by_its_form(made: Callable[[str], Any], is_in_texts: bool) -> None:
+    secret = "planted-91form"
+    value = made(secret)
+    message = request(arguments={"text": value} if is_in_texts else value)
+    redactor = Redactor()
+    shown = json.dumps(redactor.message(message))
+    assert secret not in shown
+    assert encoded(f"token={secret}") not in shown
+    assert redactor.message(json.loads(shown)) == json.loads(shown)
+
+
+def test_a_secret_that_is_known_is_found_in_base64() -> None:
+    redactor = Redactor(known=["planted-91form"])
+    blob = encoded("\0\1 of no encoding \xff and planted-91form")
+    assert blob not in json.dumps(redactor.message({"blob": blob}))
+
+
+@pytest.mark.parametrize("word", ["tools/call", "string", "resource", "description"])
+def test_a_secret_that_is_a_word_of_the_protocol_spoils_no_later_message(word: str) -> None:
+    redactor = Redactor()
+    assert redactor.message(request(arguments={"sort_key": word})) != request(
+        arguments={"sort_key": word}
+    )
+    later = {
+        "method": "tools/call",
+        "content": [{"type": "resource"}],
+        "tools": [{"description": "…", "inputSchema": {"properties": {"description": {}}}}],
+    }
+    assert redactor.message(later) == later
+
+
 @pytest.mark.parametrize(
     "value",
     [
@@ -205,6 +272,9 @@ def test_a_recording_over_http_holds_none_of_the_planted_secrets(path: str, tmp_
         request(arguments={"requires_key": True, "token": None, "secret": ""}),
         {"inputRequests": {"api_key": {"method": "elicitation/create", "params": {"a": 1}}}},
         request(uri="shelf://items?page=2"),
+        {"message": "KeyError: 'None'; the missing key 'shelf_name' is not in the list"},
+        {"text": "use --token to name it; ssh://git@h.example/a.git"},
+        {"data": encoded("no secret at all, nowhere")},
     ],
 )
 def test_what_only_looks_like_a_secret_stays(value: Any) -> None:
@@ -229,10 +299,13 @@ def test_a_value_is_redacted_once() -> None:
     ("pointer", "expected"),
     [
         ("/params/arguments/body", {"body": "<redacted-1>", "list": [{"a": 1}, {"a": 2}]}),
-        ("/params/arguments/list/1", {"body": "b", "list": [{"a": 1}, {"a": "<redacted-1>"}]}),
+        (
+            "/params/arguments/list/1",
+            {"body": "b", "list": [{"a": 1}, {"a": "<redacted-number-1>"}]},
+        ),
         (
             "/params/arguments/list/*/a",
-            {"body": "b", "list": [{"a": "<redacted-1>"}, {"a": "<redacted-2>"}]},
+            {"body": "b", "list": [{"a": "<redacted-number-1>"}, {"a": "<redacted-number-2>"}]},
         ),
         ("/params/nothing", {"body": "b", "list": [{"a": 1}, {"a": 2}]}),
     ],
@@ -244,7 +317,10 @@ def test_a_pointer_names_what_is_replaced(pointer: str, expected: Any) -> None:
 
 @pytest.mark.parametrize(
     "text",
-    ["key" * 50_000, '"\\' * 50_000, '{"token":' * 20_000, 'key="' * 30_000, "a.-_" * 50_000],
+    [
+        *("key" * 50_000, '"\\' * 50_000, '{"token":' * 20_000, 'key="' * 30_000, "a.-_" * 50_000),
+        *('"key": "\\' * 20_000, "-key" * 30_000, "a://b:" * 20_000, "cookie:" * 20_000),
+    ],
 )
 def test_a_hostile_text_takes_no_longer_than_its_length_allows(text: str) -> None:
     redacted = Redactor().text(text)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 from msgspec import Struct
@@ -11,6 +11,9 @@ from msgspec import Struct
 from mcp_gen.compat.json_values import is_array, is_object
 from mcp_gen.compat.recordings.pointers import Pointer, pointer_matches
 from mcp_gen.compat.recordings.replaying.live_values import TIMES, LiveValues
+
+if TYPE_CHECKING:
+    from mcp_gen.compat.recordings.redactor import Redactor
 
 __all__ = ["NOTHING", "Difference", "differences", "shown_value"]
 
@@ -53,6 +56,7 @@ def differences(
     expected: Any,
     came: Any,
     bindings: LiveValues,
+    redactor: Redactor,
     *,
     line: int,
     about: str,
@@ -62,16 +66,29 @@ def differences(
 
     Args:
         expected: The recorded message.
-        came: The live message, without secrets where it is shown.
+        came: The live message.
         bindings: Live values by the recorded ones; those of this message are added.
+        redactor: Replaces the secrets of what is shown.
         line: Number of the line of the recorded message.
         about: The message, as the differences name it.
         ignored: Pointers to what may differ.
     """
-    comparison = _Comparison(bindings, ignored)
+    found = list(_Comparison(bindings, ignored).compare(expected, came, "$", (), ""))
+    shown = (redactor.text if isinstance(came, str) else redactor.message)(came) if found else came
+    hidden: dict[str, str] | None = None
+    if shown != came:
+        # Once more, without secrets: the live values are shown.
+        again = _Comparison(LiveValues(), ignored).compare(expected, shown, "$", (), "")
+        hidden = {one.path: one.came for one in again}
     return [
-        Difference(line=line, about=about, path=one.path, expected=one.expected, came=one.came)
-        for one in comparison.compare(expected, came, "$", (), "")
+        Difference(
+            line=line,
+            about=about,
+            path=one.path,
+            expected=one.expected,
+            came=one.came if hidden is None else hidden.get(one.path) or redactor.text(one.came),
+        )
+        for one in found
     ]
 
 
@@ -157,6 +174,8 @@ class _Comparison:
             return name in TIMES or self._bindings.matches(expected, came)
         if isinstance(expected, bool) or isinstance(came, bool):
             return expected is came
+        if self._bindings.matches_number(expected, came):
+            return True
         same: bool = expected == came
         return same
 

@@ -2,26 +2,29 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections import defaultdict, deque
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
+from collections.abc import Awaitable, Callable, Sequence
+from time import monotonic
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 import msgspec
 from msgspec import UNSET
 
 from mcp_gen.compat.json_values import Json, entries, member
+from mcp_gen.compat.method_names import python_name
 from mcp_gen.compat.recordings.replaying.differences import (
     NOTHING,
     Difference,
     differences,
     shown_value,
 )
-from mcp_gen.compat.recordings.replaying.live_values import LiveValues
 
 if TYPE_CHECKING:
     from mcp_gen.compat.recordings.lines import RecordedLine
     from mcp_gen.compat.recordings.pointers import Pointer
     from mcp_gen.compat.recordings.redactor import Redactor
+    from mcp_gen.compat.recordings.replaying.live_values import LiveValues
     from mcp_gen.compat.transcript import Transcript, WireEvent
 
 __all__ = ["Expectations"]
@@ -31,7 +34,14 @@ SHORTEST_WAIT_S = 0.2
 SETTLE_S = 0.1
 """Seconds in which what was not recorded may still come at the end."""
 
+POLL = "get_task"
+"""Python name of the method that asks how far a task is."""
+POLL_S = 0.05
+"""Seconds between two such requests, when the recorded one came too early."""
+
 Key = tuple[str, ...]
+Repeat: TypeAlias = Callable[[Json, Any], Awaitable[None]]
+"""Sends a request, given with the id of the one that it repeats."""
 
 
 class _LiveFrame(NamedTuple):
@@ -73,8 +83,11 @@ class Expectations:
         self._redactor = redactor
         self._ignored = ignored
         self._pending: list[tuple[int, RecordedLine, Any]] = []
-        self._asked: dict[bytes, str] = {}
-        """Methods of the client's requests, by their ids."""
+        self.repeat: Repeat | None = None
+        """Sends a request of the client once more, with another id."""
+        self._asked: dict[bytes, Json] = {}
+        """Requests of the client, by their ids."""
+        self._repeats = 0
         self._came: dict[Key, deque[_LiveFrame]] = defaultdict(deque)
         transcript.listen(self._heard)
 
@@ -91,7 +104,7 @@ class Expectations:
         """Note the requests of a client message, whose answers have ids alone."""
         for frame in entries(message):
             if "method" in frame and "id" in frame:
-                self._asked[msgspec.json.encode(frame["id"])] = str(frame["method"])
+                self._asked[msgspec.json.encode(frame["id"])] = frame
 
     async def settle(self) -> None:
         """Wait until each message that is expected has come, and compare it."""
@@ -147,31 +160,46 @@ class Expectations:
         for one in live.event.about.split("\n"):
             if event_id is not None and one.startswith("id: "):
                 self.event_ids[event_id] = one.removeprefix("id: ")
-        expected: Any
-        if isinstance(recorded, str):
-            expected, came, shown = recorded, live.members, self._redactor.text(live.members)
-        else:
+        expected: Any = recorded
+        came = live.members
+        if not isinstance(recorded, str):
             if "method" in recorded and "id" in recorded:
                 self.bindings.bind_request(recorded["id"], live.members["id"])
             # A request of the server has an id of its own; an answer was found by its id.
-            expected, came = _without_id(recorded), _without_id(live.members)
-            shown = self._redactor.message(came)
-        found = differences(
-            expected, came, self.bindings, line=number, about=about, ignored=self._ignored
+            came = (await self._polled(recorded, live)).members
+            expected, came = _without_id(recorded), _without_id(came)
+            if _is_at_work(recorded) and self._is_poll(recorded):
+                # How far a task is depends on the time.
+                expected, came = _task_of(expected), _task_of(came)
+        self.found += differences(
+            expected,
+            came,
+            self.bindings,
+            self._redactor,
+            line=number,
+            about=about,
+            ignored=self._ignored,
         )
-        if found and shown != came:
-            # Once more, without secrets: the live values are shown.
-            again = differences(
-                expected, shown, LiveValues(), line=number, about=about, ignored=self._ignored
-            )
-            hidden = {one.path: one.came for one in again}
-            found = [
-                msgspec.structs.replace(
-                    one, came=hidden.get(one.path, self._redactor.text(one.came))
-                )
-                for one in found
-            ]
-        self.found += found
+
+    def _is_poll(self, answer: Json) -> bool:
+        return python_name(str(self._request_of(answer).get("method"))) == POLL
+
+    async def _polled(self, recorded: Json, live: _LiveFrame) -> _LiveFrame:
+        """Ask for a task again while it is at work, and in the recording was not any more."""
+        if self.repeat is None or not self._is_poll(recorded) or _is_at_work(recorded):
+            return live
+        request = self._request_of(recorded)
+        until_s = monotonic() + self.timeout_s
+        while _is_at_work(live.members) and monotonic() < until_s:
+            await asyncio.sleep(POLL_S)
+            self._repeats += 1
+            again = {**request, "id": f"{request['id']}-again-{self._repeats}"}
+            await self.repeat(again, request["id"])
+            came = await self._take(self._key({"id": again["id"]}))
+            if came is None:
+                break
+            live = came
+        return live
 
     async def _take(self, key: Key) -> _LiveFrame | None:
         if not self._came[key]:
@@ -205,13 +233,25 @@ class Expectations:
             return "text"
         if "method" in frame:
             return str(self._redactor.text(str(frame["method"])))
-        asked = self._asked.get(msgspec.json.encode(frame.get("id")))
-        return f"answer to {asked}" if asked else "answer"
+        asked = self._request_of(frame)
+        return f"answer to {asked['method']}" if asked else "answer"
+
+    def _request_of(self, answer: Any) -> Json:
+        return self._asked.get(msgspec.json.encode(member(answer, "id")), {})
 
     def _shown(self, frame: Any) -> str:
         if isinstance(frame, str):
             return shown_value(self._redactor.text(frame))
         return shown_value(self._redactor.message(frame))
+
+
+def _is_at_work(answer: Any) -> bool:
+    status: Any = member(answer, "result", "status")
+    return bool(status == "working")
+
+
+def _task_of(answer: Any) -> Json:
+    return {"taskId": member(answer, "result", "taskId")}
 
 
 def _without_id(frame: Json) -> Json:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -10,8 +10,8 @@ from msgspec import UNSET
 
 import mcp_wire
 from mcp_gen.compat.json_values import entries, is_array, is_object, member, objects
-from mcp_gen.compat.recordings.redactor import PLACEHOLDER
 from mcp_gen.compat.recordings.replaying.differences import NOTHING
+from mcp_gen.compat.recordings.secret_names import PLACEHOLDER
 from mcp_gen.compat.reference.http_client.headers import request_headers
 from mcp_gen.compat.wire.http import HttpWire, SsePairWire, endpoint_said, is_endpoint
 
@@ -51,6 +51,7 @@ class MessagePlayer:
         self._session_id: str | None = None
         self._tools: dict[str, Json] = {}
         wire.transcript.listen(self._heard)
+        expectations.repeat = self._repeat
 
     async def play(self) -> None:
         """Play the recording to its end."""
@@ -79,6 +80,9 @@ class MessagePlayer:
             await self._wire.response(exchange, self._expectations.timeout_s)
         if profile.get_stream and _is_initialized(profile, message):
             await self._listen(profile)
+
+    async def _repeat(self, request: Json, of: Any) -> None:
+        await self._send(request, None)
 
     async def _listen(self, profile: Profile) -> None:
         """Open the stream for what belongs to no request, over HTTP."""
@@ -115,11 +119,14 @@ class ExchangePlayer:
         requests = [line for line in recording.lines if line.kind == "request"]
         self._path = _path(requests[0]) if requests else ""
         posted = [line for line in recording.lines if _is_endpoint(line)]
-        self._paths = {self._path, *(_path_of(line.text) for line in posted)}
-        self._streams = {_query_of(line.text): line.exchange for line in posted}
-        """Exchanges of the streams that said where messages go, by what they said."""
+        self._streams = {_target_of(line.text): line.exchange for line in posted}
+        """Recorded exchanges with a stream, by the target for messages that it told."""
+        self._paths = {self._path, *(one.partition("?")[0] for one in self._streams)}
         self.left_out: list[str] = []
         """Requests that are not played."""
+        self._senders: dict[bytes, Callable[[Json], Awaitable[int]]] = {}
+        """What sends a message like a request, by the id of the request."""
+        expectations.repeat = self._repeat
 
     async def play(self) -> None:
         """Play the recording to its end."""
@@ -157,19 +164,31 @@ class ExchangePlayer:
         data = None if message is None else msgspec.json.encode(message)
         if isinstance(message, bytes):
             data = message
+        headers, target = self._headers(line.headers), await self._target(line)
         self._exchanges[line.exchange] = await self._wire.exchange(
-            line.method, data, self._headers(line.headers), await self._target(line)
+            line.method, data, headers, target
         )
+        if is_object(message):
+
+            def send(again: Json) -> Awaitable[int]:
+                return self._wire.exchange(line.method, msgspec.json.encode(again), headers, target)
+
+            self._senders[msgspec.json.encode(message.get("id"))] = send
+
+    async def _repeat(self, request: Json, of: Any) -> None:
+        await self._senders[msgspec.json.encode(of)](request)
 
     async def _target(self, line: RecordedLine) -> str | None:
         """Return where a request goes; None for the endpoint."""
-        stream = self._exchanges.get(self._streams.get(line.path, 0))
-        if stream is None or line.method != "POST":
+        if not self._streams or line.method != "POST":
             return None
-        found = await self._wire.transcript.first(
-            lambda event: event.exchange == stream and is_endpoint(event),
-            self._expectations.timeout_s,
-        )
+        # A client may have opened other streams before, and left them.
+        stream = self._exchanges.get(self._streams.get(line.path, 0))
+
+        def tells(event: WireEvent) -> bool:
+            return is_endpoint(event) and stream in (None, event.exchange)
+
+        found = await self._wire.transcript.first(tells, self._expectations.timeout_s)
         return None if found is None else endpoint_said(found)
 
     def _headers(self, recorded: Mapping[str, str]) -> dict[str, str]:
@@ -254,14 +273,10 @@ def _path(line: RecordedLine) -> str:
     return line.path.partition("?")[0]
 
 
-def _query_of(text: str) -> str:
-    """Return path and query of an address, which may be quoted, or have an origin."""
-    address = text.strip().strip('"')
-    return "/" + address.partition("://")[2].partition("/")[2] if "://" in address else address
-
-
-def _path_of(text: str) -> str:
-    return _query_of(text).partition("?")[0]
+def _target_of(text: str) -> str:
+    """Return path and query of an address for messages."""
+    without_origin = "/" + text.partition("://")[2].partition("/")[2] if "://" in text else text
+    return without_origin.strip().strip('"')
 
 
 def _is_endpoint(line: RecordedLine) -> bool:

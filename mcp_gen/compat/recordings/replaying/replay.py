@@ -12,7 +12,7 @@ from msgspec import Struct
 import mcp_wire
 from mcp_gen.compat.recordings.lines import read_recording
 from mcp_gen.compat.recordings.pointers import read_pointer
-from mcp_gen.compat.recordings.redactor import PLACEHOLDER, Redactor
+from mcp_gen.compat.recordings.redactor import Redactor
 from mcp_gen.compat.recordings.replaying.differences import Difference
 from mcp_gen.compat.recordings.replaying.expectations import Expectations
 from mcp_gen.compat.recordings.replaying.live_values import LiveValues
@@ -29,7 +29,7 @@ __all__ = ["TIMEOUT_S", "ReplayReport", "replay"]
 
 TIMEOUT_S = 5.0
 """Default of the longest wait for a message, in seconds."""
-_FILLED = re.compile(r"<?(?:redacted-)?(\d+)>?")
+_FILLED = re.compile(r"<?(?:redacted-(?:number-)?)?(\d+)>?")
 
 
 class ReplayReport(Struct, frozen=True, kw_only=True):
@@ -99,7 +99,9 @@ async def replay(
     """
     recording = read_recording(path)
     pointers = [read_pointer(one) for one in ignored]
-    secrets = {_placeholder(name): value for name, value in (filled or {}).items()}
+    secrets = {
+        form: value for name, value in (filled or {}).items() for form in _placeholders(name)
+    }
     redactor = Redactor(recording.head.redacted, secrets.values())
     bindings = LiveValues(secrets)
     left_out = ["the recording has no end"] if recording.is_cut else []
@@ -140,9 +142,8 @@ async def replay(
     )
 
 
-def _placeholder(name: str) -> str:
+def _placeholders(name: str) -> tuple[str, str]:
     found = _FILLED.fullmatch(name)
-    made = f"<redacted-{found[1]}>" if found else ""
-    if not PLACEHOLDER.fullmatch(made):
+    if found is None:
         raise UsageError(f"expected the number of a placeholder, such as 3, got {name!r}")
-    return made
+    return f"<redacted-{found[1]}>", f"<redacted-number-{found[1]}>"

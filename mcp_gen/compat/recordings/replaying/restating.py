@@ -66,6 +66,7 @@ class Restated:
         self._operations = Operations(recording)
         self._recorded = recording.revision or mcp_wire.LATEST
         self._profile = mcp_wire.profile(revision)
+        self._at = self._profile.revision
         self._bindings = bindings
         self._redactor = redactor
         self._ignored = ignored
@@ -115,7 +116,8 @@ class Restated:
         typed = mcp_wire.decode(kind, msgspec.json.encode(value))
         made = restate(typed, self._profile.revision)
         for loss in made.losses:
-            self.losses.append(f"line {line}: {loss.path} {loss.reason}")
+            where = f"line {line}" if line else "capabilities and answers of the client"
+            self.losses.append(f"{where}: {loss.path} {loss.reason}")
         return msgspec.json.decode(encode(made.value))
 
     # --- one operation ---
@@ -130,13 +132,17 @@ class Restated:
         for needed in (method, *operation.questions):
             if not self._has(needed):
                 asked = "" if needed == method else f"{method} asks for input by {needed}: "
-                self.losses.append(f"line {line}: {asked}{self._profile.revision} has no {needed}")
+                self.losses.append(f"line {line}: {asked}{self._at} has no {needed}")
                 return
         if operation.is_notification:
             if row in (mcp_wire.profile(operation.revision).roots_changed,):
                 await client.tell(name)
             elif row is not mcp_wire.profile(operation.revision).initialized:
                 self.left_out.append(f"line {line}: {method}, which is about another request")
+            return
+        task = operation.params.get("taskId")
+        if task is not None and not self._bindings.has_opaque(task):
+            self.losses.append(f"line {line}: {method}: there is no such task at {self._at}")
             return
         if not operation.outcome:
             self.left_out.append(f"line {line}: {method}, which was not answered")
@@ -178,6 +184,9 @@ class Restated:
             wait = "nothing in time" if reply.timed_out else "the end of the connection"
             self._differ(line, about, "$", self._shown(expected), wait)
             return
+        if is_task(expected):
+            self.losses.append(f"line {line}: {about} is a task, which is not restated")
+            return
         self.compared += 1
         if "result" in expected and "result" in came:
             try:
@@ -203,8 +212,9 @@ class Restated:
             return
         self.found += differences(
             expected,
-            self._redactor.message(came),
+            came,
             self._bindings,
+            self._redactor,
             line=line,
             about=about,
             ignored=self._ignored,
@@ -269,6 +279,13 @@ class Restated:
 
     def _shown(self, frame: Any) -> str:
         return shown_value(self._redactor.message(frame))
+
+
+def is_task(answer: Json) -> bool:
+    """Return True if an answer is a task, in the place of a result that comes later."""
+    result = answer.get("result")
+    is_made = is_object(member(result, "task")) or member(result, "resultType") == "task"
+    return is_object(result) and is_made
 
 
 class _RecordedAnswers(Answers):
