@@ -325,8 +325,8 @@ _STATED = ("facts.toml [facts] ", "facts.toml [errors] ")
 
 
 def _named(stop: Stop) -> str:
-    """Return the name of the row that a stop is about."""
-    return stop.pointer.rpartition("] ")[2] or stop.where
+    """Return the name of the fact or error that a stop is about, as the Profile has it."""
+    return stop.pointer.rpartition("] ")[2].lower() or stop.where
 
 
 def _read(folder: Path, overlay: Overlay, stops: Stops, before: Revision | None) -> Revision:
