@@ -9,7 +9,7 @@ from difflib import get_close_matches
 from pathlib import Path
 from typing import TextIO
 
-from codegen.bump import fitting_rows, left_out, report, unfilled
+from codegen.bump import fitting_rows, left_out, read_extensions, report, unfilled
 from codegen.draft import Draft, make
 from codegen.emit import tree
 from codegen.emit.changelog import changelog
@@ -18,10 +18,10 @@ from codegen.emit.json_schema import json_schema
 from codegen.emit.package import emit
 from codegen.emit.profile import error_types, fact_types
 from codegen.emit.reference import reference
-from codegen.errors import CodegenError, Stopped, Stops
-from codegen.extensions.read import Extension, extension_folders, find_extension, read_extension
+from codegen.errors import CodegenError, Stop, Stopped, Stops
+from codegen.extensions.read import Extension, find_extension, read_extension
 from codegen.model.build import build
-from codegen.model.docs import NO_DOCS, read_docs
+from codegen.model.docs import NO_DOCS, Docs, read_docs
 from codegen.model.facts import (
     check_facts,
     missing_facts,
@@ -155,7 +155,10 @@ def _draft(options: argparse.Namespace) -> int:
     if draft.overlay:
         overlay.read_also(draft.overlay)
     published = [read(folder, overlay) for folder in folders]
-    extensions = _extensions(options.root, overlay)
+    stops = Stops()
+    names = [one.name for one in published]
+    extensions = read_extensions(names, options.root, overlay, stops)
+    stops.check()
     made = make(draft, published, overlay, options.root, extensions)
     package = options.out / PACKAGE
     changed = [
@@ -239,8 +242,7 @@ def generate(root: Path) -> Generated:
 def _generated(root: Path, inputs: "Inputs") -> Generated:
     inputs.stops.check()
     overlay, revisions = inputs.overlay, inputs.revisions
-    docs = read_docs(root)
-    extensions = _extensions(root, overlay)
+    docs, extensions = inputs.docs, inputs.extensions
     pages = reference(revisions, overlay, docs)
     for one in extensions:
         folder = Path("extensions", one.name)
@@ -269,15 +271,17 @@ def _generated(root: Path, inputs: "Inputs") -> Generated:
 
 @dataclass(frozen=True)
 class Inputs:
-    """All revisions as they are read from `schema/`, and what stops the run."""
+    """All that is read from `schema/`, and what stops the run."""
 
     overlay: Overlay
     revisions: list[Revision]
+    extensions: list[Extension]
+    docs: Docs
     stops: Stops
 
 
 def read_revisions(root: Path) -> Inputs:
-    """Read all revisions under `root/schema`, and collect what stops the run.
+    """Read all revisions and extensions under `root/schema`, and collect what stops the run.
 
     Rows of the overlay for one revision that fit the next one are applied to it too, so that one
     run tells all that a new revision asks; each is a stop until the row says what holds.
@@ -297,9 +301,32 @@ def read_revisions(root: Path) -> Inputs:
         if before:
             stops.add(unfilled(before, made, overlay, root))
         revisions.append(made)
-    stops.add(left_out([folder.name for folder in folders], root))
+    names = [folder.name for folder in folders]
+    stops.add(left_out(names, root))
     stops.add(unlike(revisions))
-    return Inputs(overlay, revisions, stops)
+    extensions = read_extensions(names, root, overlay, stops)
+    docs = _checked_docs(root, revisions, overlay, stops)
+    return Inputs(overlay, revisions, extensions, docs, stops)
+
+
+def _checked_docs(root: Path, revisions: list[Revision], overlay: Overlay, stops: Stops) -> Docs:
+    """Read the documentation; what stops in it is added to the others."""
+    docs, found = NO_DOCS, Stops()
+    with found.collected():
+        docs = read_docs(root)
+        docs.profile.check_used(fact_types(revisions, overlay), error_types(revisions))
+    # A fact or an error that stops was left out, so that its line seems to be about nothing.
+    gone = {_named(stop) for stop in stops if stop.pointer.startswith(_STATED)}
+    stops.add(stop for stop in found if _named(stop) not in gone)
+    return docs
+
+
+_STATED = ("facts.toml [facts] ", "facts.toml [errors] ")
+
+
+def _named(stop: Stop) -> str:
+    """Return the name of the fact or error that a stop is about, as the Profile has it."""
+    return stop.pointer.rpartition("] ")[2].lower() or stop.where
 
 
 def _read(folder: Path, overlay: Overlay, stops: Stops, before: Revision | None) -> Revision:
@@ -328,14 +355,6 @@ def read(folder: Path, overlay: Overlay) -> Revision:
     made = _read(folder, overlay, stops, None)
     stops.check()
     return made
-
-
-def _extensions(root: Path, overlay: Overlay) -> list[Extension]:
-    """Read the extensions of a checkout."""
-    return [
-        read_extension(folder, root, overlay, f"schema/extensions/{folder.name}/schema.json")
-        for folder in extension_folders(root)
-    ]
 
 
 def _folders(root: Path) -> list[Path]:

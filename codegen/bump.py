@@ -12,9 +12,9 @@ from codegen.emit.members import members, required
 from codegen.emit.package import change_modules
 from codegen.emit.python_source import annotation
 from codegen.emit.senders import results
-from codegen.errors import Stop
+from codegen.errors import CodegenError, Stop, Stops
 from codegen.extensions.facts import ExtensionFacts
-from codegen.extensions.read import extension_folders
+from codegen.extensions.read import Extension, extension_folders, read_extension
 from codegen.model import ir
 from codegen.model.overlay import Overlay, Row
 from codegen.model.rows import row, toml
@@ -50,17 +50,43 @@ def left_out(revisions: Iterable[str], root: Path) -> Iterator[Stop]:
     """Yield a stop for each extension of one revision that the next one has no word about."""
     for folder in extension_folders(root):
         place = folder / "facts.toml"
-        facts = ExtensionFacts(folder.name, read_toml(place))
-        for before, after in pairwise(revisions):
-            if before in facts.revisions and after not in facts.refused.union(facts.revisions):
-                listed = {"revisions": [*facts.revisions, after], "base": facts.base}
-                yield Stop(
-                    after,
-                    f"{place.relative_to(root).as_posix()} revisions",
-                    f"the extension {facts.identifier} exists at {before}, and not here",
-                    f"write that it does, or add {after} to a list `refused` there",
-                    "".join(f"{key} = {toml(value)}\n" for key, value in listed.items()),
-                )
+        try:
+            facts = ExtensionFacts(folder.name, read_toml(place))
+        except CodegenError:
+            continue  # told when the extension is read
+        for before, after in _unnamed(revisions, facts):
+            listed = {"revisions": [*facts.revisions, after], "base": facts.base}
+            yield Stop(
+                after,
+                f"{place.relative_to(root).as_posix()} revisions",
+                f"the extension {facts.identifier} exists at {before}, and not here",
+                f"write that it does, or add {after} to a list `refused` there",
+                "".join(f"{key} = {toml(value)}\n" for key, value in listed.items()),
+            )
+
+
+def read_extensions(
+    revisions: Iterable[str], root: Path, overlay: Overlay, stops: Stops
+) -> list[Extension]:
+    """Read the extensions of a checkout, each with the revisions that it has no word about yet.
+
+    What stops one is added to `stops`, and it is left out.
+    """
+    found: list[Extension] = []
+    for folder in extension_folders(root):
+        label = f"schema/extensions/{folder.name}/schema.json"
+        with stops.collected():
+            facts = ExtensionFacts(folder.name, read_toml(folder / "facts.toml"))
+            newer = [after for _, after in _unnamed(revisions, facts)]
+            found.append(read_extension(folder, root, overlay, label, newer))
+    return found
+
+
+def _unnamed(revisions: Iterable[str], facts: ExtensionFacts) -> Iterator[tuple[str, str]]:
+    """Yield each revision of an extension with the next one, if its facts do not name that."""
+    for before, after in pairwise(revisions):
+        if before in facts.revisions and after not in facts.refused.union(facts.revisions):
+            yield before, after
 
 
 def unfilled(

@@ -26,6 +26,8 @@ class Stop:
     """Row of the overlay to paste, in TOML; empty where no row helps."""
 
     def __str__(self) -> str:
+        if not self.pointer:  # of an error that is told together with stops
+            return printable(self.where)
         return printable(f"{self.where}: {self.pointer}: {self.construct}; {self.advice}")
 
 
@@ -51,7 +53,7 @@ class Stops:
         self._found.update(dict.fromkeys(stops))
 
     def collected(self) -> "_Collecting":
-        """Return a context that collects the stops its block raises, and continues after it."""
+        """Return a context that collects the errors its block raises, and continues after it."""
         return _Collecting(self)
 
     def check(self) -> None:
@@ -72,7 +74,10 @@ class _Collecting:
         pass
 
     def __exit__(self, _kind: object, raised: BaseException | None, _trace: object) -> bool:
-        if not isinstance(raised, Stopped):
+        if isinstance(raised, Stopped):
+            self._stops.add(raised.stops)
+        elif isinstance(raised, CodegenError):
+            self._stops.add([Stop(str(raised), "", "", "")])
+        else:
             return False
-        self._stops.add(raised.stops)
         return True

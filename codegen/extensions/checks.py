@@ -16,11 +16,11 @@ def names_taken(methods: Collection[ir.Method], whole: ir.Revision) -> Iterator[
     for method in methods:
         where = f'[methods."{method.wire}"]'
         if method.kind == "request" and snake(method.name) in _HANDLERS:
-            yield f"{where}: `{snake(method.name)}` is a name of Handlers; choose another name"
+            yield f"{where}: `{snake(method.name)}` is a name of Handlers"
         struct = whole.structs.get(method.params)
         for field in struct.fields if struct else ():
             if field.name in _CALLS:
-                yield f"{where}: a parameter cannot have the name `{field.wire}`; choose another"
+                yield f"{where}: a parameter cannot have the name `{field.wire}`"
 
 
 def tags_taken(

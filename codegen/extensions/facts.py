@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from typing import Any
 
-from codegen.errors import CodegenError
+from codegen.errors import Stop, Stopped
 from codegen.model import ir
 from codegen.schema.json_values import Object, is_array, is_object
 
@@ -42,18 +42,18 @@ class ExtensionFacts:
     """The facts of one extension; `name` is used in error messages.
 
     Raises:
-        CodegenError: a table that means nothing, or one that is missing.
+        Stopped: a table that means nothing, or one that is missing.
     """
 
     def __init__(self, name: str, table: Object) -> None:
         self._name = name
         self.table = table
         for key in sorted(table.keys() - _KNOWN):
-            raise self.stop(f"facts.toml: unknown `{key}`; known: {', '.join(sorted(_KNOWN))}")
+            raise self.stop(f"unknown `{key}`", f"known: {', '.join(sorted(_KNOWN))}")
         self.identifier = str(self._required("identifier"))
         revisions = self._required("revisions")
         if not is_array(revisions):
-            raise self.stop("facts.toml: `revisions` is a list of dates, oldest first")
+            raise self.stop("`revisions` is no list", "list the dates, oldest first")
         self.revisions = tuple(map(str, revisions))
         self.refused = frozenset[str](map(str, table.get("refused", ())))
         self.base = str(table.get("base") or self.revisions[-1])
@@ -70,7 +70,7 @@ class ExtensionFacts:
         """Return the definition names that a row has under a key."""
         found = row.get(key)
         if not found:
-            raise self.stop(f"{where}: add `{key}`")
+            raise self.stop(f"{where} without `{key}`", f"add `{key}`")
         return (found,) if isinstance(found, str) else tuple(map(str, found))
 
     def one(self, table: str, key: str) -> str:
@@ -81,25 +81,28 @@ class ExtensionFacts:
         (name,) = self.names(self._sourced(table, row, f"[{table}]"), key, f"[{table}]")
         return name
 
-    def stop(self, what: str) -> CodegenError:
-        """Return the error for a problem in this file."""
-        return CodegenError(f"extension {self._name}: {what}")
+    def stop(self, construct: str, advice: str, file: str = "facts.toml") -> Stopped:
+        """Return the error for a problem in a file of the extension."""
+        return Stopped(Stop(f"extension {self._name}", file, construct, advice))
 
     def _sourced(self, table: str, row: Any, where: str) -> Object:
         if not is_object(row) or not row.get("source"):
-            raise self.stop(f"{where}: add `source`, a link to where it is said")
+            raise self.stop(f"{where} without `source`", "add `source`, a link to where it is said")
         known = _IN_ROWS[table]
         for key in sorted(row.keys() - known):
-            raise self.stop(f"{where}: unknown `{key}`; known: {', '.join(sorted(known))}")
+            raise self.stop(f"{where}: unknown `{key}`", f"known: {', '.join(sorted(known))}")
         return row
 
     def _direction(self, wire: str, row: Object) -> ir.Direction:
         found = _DIRECTIONS.get(str(row.get("direction")))
         if found is None:
-            raise self.stop(f'[methods."{wire}"]: `direction` is one of {", ".join(_DIRECTIONS)}')
+            raise self.stop(
+                f'[methods."{wire}"] without a right `direction`',
+                f"`direction` is one of {', '.join(_DIRECTIONS)}",
+            )
         return found
 
     def _required(self, key: str) -> Any:
         if not self.table.get(key):
-            raise self.stop(f"facts.toml: add `{key}`")
+            raise self.stop(f"`{key}` is missing", f"add `{key}`")
         return self.table[key]

@@ -19,6 +19,7 @@ from codegen.model.overlay import Overlay
 from codegen.schema.json_values import Object, is_array, is_object
 from codegen.schema.load import Source, load
 
+_CORRECT_REFERENCE = "refer to another definition, or add it", "schema.json"
 _OF_TYPES = ("deprecated", "enums", "fields", "section", "spec")
 """Tables of an extension's facts that the facts of a revision have, too."""
 
@@ -68,18 +69,27 @@ def find_extension(path: Path) -> Path:
     return folder
 
 
-def read_extension(folder: Path, root: Path, overlay: Overlay, label: str) -> Extension:
+def read_extension(
+    folder: Path, root: Path, overlay: Overlay, label: str, newer: Collection[str] = ()
+) -> Extension:
     """Read the model of one extension from its folder.
+
+    Args:
+        folder: Its folder.
+        root: The checkout.
+        overlay: The overlay.
+        label: What to call its schema in generated headers.
+        newer: Revisions that it does not list yet: its names must fit them, too.
 
     Raises:
         CodegenError: something without a name, a direction or a decision; the message says which
-            row to add, and where.
+            row to add, and where. Stops are told together.
     """
     name = folder.name.replace("-", "_")
     if not name.isidentifier() or keyword.iskeyword(name):
         raise CodegenError(f"{folder.name!r} cannot name a package; give the folder another name")
     source = load(folder / "schema.json", folder / "facts.toml", name, label)
-    return _Reader(name, source, root, overlay).run(_docs(folder))
+    return _Reader(name, source, root, overlay, newer).run(_docs(folder))
 
 
 def _docs(folder: Path) -> Docs | None:
@@ -88,9 +98,13 @@ def _docs(folder: Path) -> Docs | None:
 
 
 class _Reader:
-    def __init__(self, name: str, source: Source, root: Path, overlay: Overlay) -> None:
+    def __init__(
+        self, name: str, source: Source, root: Path, overlay: Overlay, newer: Collection[str]
+    ) -> None:
         self._name = name
         self._source = source
+        self._stops = source.stops
+        self._newer = newer
         self._facts = ExtensionFacts(name, source.facts)
         self._overlay = overlay
         self._base = self._facts.base
@@ -101,6 +115,7 @@ class _Reader:
         facts, own = self._facts, self._source.definitions
         self._check_names(own)
         self._check_references(own)
+        self._stops.check()
         merged = Source(
             self._base,
             self._source.label,
@@ -116,9 +131,10 @@ class _Reader:
         for name in names & normalized.definitions.keys():
             _without_required_meta(normalized.definitions[name])
         model = build(merged, normalized, self._overlay, facts.directions)
-        merged.stops.check()
+        self._stops.check()
         whole = self._narrowed(model, names)
         self._check_methods(whole)
+        self._stops.check()
         own_model = replace(
             whole,
             structs={n: one for n, one in whole.structs.items() if n in names},
@@ -145,10 +161,13 @@ class _Reader:
         folder = self._root / "schema" / revision
         if not (folder / "schema.json").exists():
             raise self._facts.stop(
-                f"there is no revision {revision}; correct `revisions` or `base`"
+                f"there is no revision {revision}", "correct `revisions` or `base`"
             )
         schema, facts = folder / "schema.json", folder / "facts.toml"
-        return load(schema, facts, revision, f"schema/{revision}/schema.json")
+        # One that is taken up has none yet; what is looked for there is in the schema.
+        return load(
+            schema, facts if facts.exists() else None, revision, f"schema/{revision}/schema.json"
+        )
 
     # --- the model ---
 
@@ -192,7 +211,9 @@ class _Reader:
             struct = whole.structs.get(by_wire[wire].params)
             field = next((f for f in struct.fields if f.wire == param), None) if struct else None
             if field is None:
-                raise self._facts.stop(f'[methods."{wire}"]: its params have no `{param}`')
+                raise self._facts.stop(
+                    f'[methods."{wire}"]: its params have no `{param}`', "correct `name_param`"
+                )
             yield wire, str(param)
 
     def _arms(self, wire: str, row: Object, whole: ir.Revision) -> tuple[str, ...]:
@@ -201,25 +222,26 @@ class _Reader:
             struct = whole.structs.get(name)
             if struct is None or struct.tag is None or struct.tag.wire != "resultType":
                 raise self._facts.stop(
-                    f'[arms."{wire}"]: {name}: expected an object whose `resultType` is a constant'
+                    f'[arms."{wire}"]: {name}: expected an object whose `resultType` is a constant',
+                    "correct the row, or the schema",
                 )
             self._check_meta(name, whole)
         for name, tag in tags_taken(names, self._source.definitions, whole):
             raise self._facts.stop(
-                f'[arms."{wire}"]: {name}: another result has the `resultType` {tag!r}; '
-                "choose another one"
+                f'[arms."{wire}"]: {name}: another result has the `resultType` {tag!r}',
+                "choose another one",
             )
         return names
 
     def _struct(self, name: str, whole: ir.Revision) -> str:
         if name and name not in whole.structs:
-            raise self._facts.stop(f"[listen]: the schema has no object {name}")
+            raise self._facts.stop(f"[listen]: the schema has no object {name}", "correct the row")
         return name
 
     def _settings(self, whole: ir.Revision) -> str:
         name = self._facts.one("settings", "type")
         if name and name not in whole.structs and name not in whole.aliases:
-            raise self._facts.stop(f"[settings]: the schema has no {name}")
+            raise self._facts.stop(f"[settings]: the schema has no {name}", "correct the row")
         return name
 
     # --- checks ---
@@ -232,22 +254,22 @@ class _Reader:
             wire = schema.get("properties", {}).get("method", {}).get("const")
             found |= {wire} if wire else set[str]()
         for wire in sorted(found - stated):
-            raise self._facts.stop(
-                f'`{wire}`: who sends it? add [methods."{wire}"] with `direction`'
-            )
+            self._add(f"`{wire}`: who sends it?", f'add [methods."{wire}"] with `direction`')
         for wire in sorted(stated - found):
-            raise self._facts.stop(f'[methods."{wire}"]: the schema has no such message')
+            self._add(f'[methods."{wire}"]: the schema has no such message', "correct the row")
 
     def _check_methods(self, whole: ir.Revision) -> None:
         for method in whole.methods:
             if method.kind == "request" and method.direction != "client_to_server":
-                raise self._facts.stop(
-                    f'[methods."{method.wire}"]: {self._base} has no requests of servers'
+                self._add(
+                    f'[methods."{method.wire}"]: {self._base} has no requests of servers',
+                    "send it from the client, or make it a notification",
                 )
             for name in (method.params, *method.results):
-                self._check_meta(name, whole)
+                with self._stops.collected():
+                    self._check_meta(name, whole)
         for what in names_taken(whole.methods, whole):
-            raise self._facts.stop(what)
+            self._add(what, "choose another name", "schema.json")
 
     def _check_meta(self, name: str, whole: ir.Revision) -> None:
         """Check that params and results have `_meta`, which sessions and servers extend."""
@@ -256,25 +278,31 @@ class _Reader:
             struct = whole.structs.get(one)
             if struct is None or all(field.name != "meta" for field in struct.fields):
                 raise self._facts.stop(
-                    f"{one}: expected an object with `_meta`; take it from RequestParams, "
-                    f"NotificationParams or Result of {self._base} with an `allOf`"
+                    f"{one}: expected an object with `_meta`",
+                    "take it from RequestParams, NotificationParams or Result of "
+                    f"{self._base} with an `allOf`",
+                    "schema.json",
                 )
 
     def _check_names(self, own: Object) -> None:
         taken = own.keys() & self._revision.definitions.keys()
         if taken:
-            raise self._facts.stop(
-                f"{', '.join(sorted(taken))} is a name of {self._base} too; refer to that one, "
-                "or choose another name"
+            self._add(
+                f"{', '.join(sorted(taken))} is a name of {self._base} too",
+                "refer to that one, or choose another name",
+                "schema.json",
             )
         stated = self._facts.directions.keys()
-        for revision in self._facts.revisions:
+        for revision in (*self._facts.revisions, *self._newer):
             for wire in sorted(_wires(self._published(revision).definitions) & stated):
-                raise self._facts.stop(f"`{wire}` is a method of {revision}; choose another name")
+                self._add(
+                    f"`{wire}` is a method of {revision}",
+                    f"choose another name, or add {revision} to a list `refused`",
+                )
         base = self._revision.definitions
         wires = _wires({name: base[name] for name in base if name.endswith("Request")})
         for wire in sorted(dict(self._facts.rows("arms")).keys() - wires):
-            raise self._facts.stop(f'[arms."{wire}"]: {self._base} has no such request')
+            self._add(f'[arms."{wire}"]: {self._base} has no such request', "correct the row")
 
     def _check_references(self, own: Object) -> None:
         """Check that every reference leads to a definition of the file it names."""
@@ -282,9 +310,12 @@ class _Reader:
             file, _, pointer = ref.partition("#")
             name = pointer.rpartition("/")[2]
             if file and self._base not in file.split("/"):
-                raise self._facts.stop(f"`{ref}` is not in the schema of {self._base}")
-            if name not in (self._revision.definitions if file else own):
-                raise self._facts.stop(f"`{ref}` leads to nothing")
+                self._add(f"`{ref}` is not in the schema of {self._base}", *_CORRECT_REFERENCE)
+            elif name not in (self._revision.definitions if file else own):
+                self._add(f"`{ref}` leads to nothing", *_CORRECT_REFERENCE)
+
+    def _add(self, construct: str, advice: str, file: str = "facts.toml") -> None:
+        self._stops.add(self._facts.stop(construct, advice, file).stops)
 
 
 def python_names(extension: Extension) -> dict[str, str]:

@@ -336,6 +336,88 @@ for one in changes("{OLD}", "{NEW}"):
     ]
 
 
+# --- what other files than the schema say ---
+
+
+def claiming(definitions: dict[str, Any]) -> None:
+    """Change a schema so that two methods of the tasks extension are methods of the protocol."""
+    meta = {"_meta": ref("RequestMetaObject")}
+    frame = {"id": ref("RequestId"), "jsonrpc": const("2.0")}
+    definitions["UpdateTaskRequest"] = struct(
+        **frame, method=const("tasks/update"), params=ref("UpdateTaskRequestParams")
+    )
+    definitions["UpdateTaskRequestParams"] = struct(**meta, taskId=STRING)
+    definitions["UpdateTaskResult"] = struct(resultType=ref("ResultType"), status=STRING)
+    definitions["ClientRequest"]["anyOf"].append(ref("UpdateTaskRequest"))
+    definitions["TaskNotification"] = struct(
+        jsonrpc=const("2.0"), method=const("notifications/tasks"), params=ref("TaskParams")
+    )
+    definitions["TaskParams"] = struct(taskId=STRING)
+    definitions["ServerNotification"]["anyOf"].append(ref("TaskNotification"))
+
+
+def replace_in(file: Path, old: str, new: str) -> None:
+    text = file.read_text("utf-8")
+    assert old in text
+    file.write_text(text.replace(old, new, 1), "utf-8")
+
+
+def refuse(root: Path, extension: str) -> None:
+    file = root / "schema" / "extensions" / extension / "facts.toml"
+    file.write_text(f'refused = ["{NEW}"]\n{file.read_text("utf-8")}', "utf-8")
+
+
+def test_a_first_run_tells_of_extensions_and_lines_of_documentation_too(tmp_path: Path) -> None:
+    there = bumped(tmp_path, claiming)
+    schema = there.root / "schema"
+    replace_in(schema / "profile.toml", "[errors]\n", '[errors]\nNOBODY = "An error of none."\n')
+    replace_in(
+        schema / "extensions" / "ui" / "docs.toml",
+        "[types]\n",
+        '[types]\nNobody = "Not a sentence"\n',
+    )
+    first = there.stops()
+    clash = f"choose another name, or add {NEW} to a list `refused`"
+    told = [str(stop) for stop in first if not stop.row]
+    assert told == [
+        f"extension tasks: facts.toml: `notifications/tasks` is a method of {NEW}; {clash}",
+        f"extension tasks: facts.toml: `tasks/update` is a method of {NEW}; {clash}",
+        "docs.toml: [types] Nobody: end it with one full stop",
+        "profile.toml: [errors] NOBODY: no revision states it; remove the line",
+    ]
+    assert "#/$defs/UpdateTaskRequest" in [stop.pointer for stop in first]
+    # The second run is green.
+    there.paste(rows(first))
+    there.copy_facts()
+    there.extend([stop for stop in first if "/ui/" in stop.pointer])
+    refuse(there.root, "tasks")
+    for place in ("profile.toml", "extensions/ui/docs.toml"):
+        shutil.copy(REPOSITORY / "schema" / place, schema / place)
+    assert generate(there.root).package
+
+
+def test_a_line_about_a_fact_whose_row_stops_is_not_told(tmp_path: Path) -> None:
+    there = bumped(tmp_path)
+    row = "[errors.HEADER_MISMATCH]\n"
+    replace_in(there.root / "schema" / OLD / "facts.toml", row, f"{row}size = 1\n")
+    there.copy_facts()
+    told = [stop.pointer for stop in there.stops() if "header_mismatch" in str(stop).lower()]
+    assert told == ["facts.toml [errors] HEADER_MISMATCH"] * 2
+
+
+def test_what_stops_in_a_revision_is_told_once_though_extensions_extend_it(tmp_path: Path) -> None:
+    there = bumped(tmp_path)
+    file = there.root / "schema" / OLD / "schema.json"
+    document = json.loads(file.read_text("utf-8"))
+    document["$defs"]["Tool"]["not"] = {}
+    file.write_text(json.dumps(document), "utf-8")
+    told = [str(stop) for stop in there.stops()]
+    assert [one for one in told if "`not`" in one] == [
+        f"{OLD}: #/$defs/Tool: `not`, which no type says; write what is meant with a [[patch]] row"
+    ]
+    assert [one for one in told if "extension " in one and "exists at" not in one] == []
+
+
 # --- rows with dates ---
 
 FIRST, SECOND, THIRD = "2030-01-01", "2030-02-02", "2030-03-03"

@@ -206,7 +206,7 @@ def test_a_parameter_with_a_name_of_the_calls_stops(tmp_path: Path, name: str) -
         ('[methods."parcels/track"]', '[methods."tools/call"]', "is a method of 2025-11-25"),
         ('[arms."tools/call"]', '[arms."tools/make"]', "has no such request"),
         ('[arms."tools/call"]', '[arms."notifications/progress"]', "has no such request"),
-        ('["2025-11-25", "2026-07-28"]', '"2026-07-28"', "`revisions` is a list of dates"),
+        ('["2025-11-25", "2026-07-28"]', '"2026-07-28"', "`revisions` is no list; list the dates"),
         ("name_param", "name_parm", "unknown `name_parm`"),
         ("[listen]", '[listen]\ngranted = "ParcelFilter"', "[listen]: unknown `granted`"),
         ('wanted = "ParcelFilter"', 'wanted = "Filter"', "has no object Filter"),
