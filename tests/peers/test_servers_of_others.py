@@ -78,12 +78,15 @@ def served(transport: str, folder: Path) -> Iterator[str | list[str]]:
 
 
 def is_there(group: int) -> bool:
-    """Return True if a process group has a process left."""
-    try:
-        os.killpg(group, 0)
-    except ProcessLookupError:
-        return False
-    return True
+    """Return True if a process of a group still runs: one that has ended may wait for its parent."""
+    for stat in Path("/proc").glob("[0-9]*/stat"):
+        try:
+            state, _, its_group, *_ = stat.read_text().rpartition(")")[2].split()
+        except OSError:
+            continue
+        if int(its_group) == group and state not in "ZX":
+            return True
+    return False
 
 
 def seen(transport: str) -> dict[str, Any]:
