@@ -78,7 +78,7 @@ def served(transport: str, folder: Path) -> Iterator[str | list[str]]:
 
 
 def is_there(group: int) -> bool:
-    """Return True if a process of a group still runs: one that has ended may wait for its parent."""
+    """Return True if a process of a group still runs, and does not only wait for its parent."""
     for stat in Path("/proc").glob("[0-9]*/stat"):
         try:
             state, _, its_group, *_ = stat.read_text().rpartition(")")[2].split()
