@@ -6,7 +6,8 @@ The CPU is that of the bridge alone; the server behind it is another process.
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from functools import partial
 
 import msgspec
 
@@ -38,7 +39,7 @@ def rows(settings: Settings) -> Iterator[Row]:
     with one_cpu(), Child("http", "ours") as server:
         url = f"http://127.0.0.1:{int(server.read_line())}/mcp"
         for revision in (PER_REQUEST, HANDSHAKE):
-            yield _over_http(url, revision, loop, settings)
+            yield from _over_http(url, revision, loop, settings)
 
 
 def _copied(bridge: Child, copy: Child, revision: str, settings: Settings) -> Row:
@@ -68,8 +69,12 @@ def _restated(bridge: Child, outside: str, inside: str, settings: Settings) -> R
     return row_of(name, "CPU us", measured, at_most(1))
 
 
-def _over_http(url: str, revision: str, loop: list[str], settings: Settings) -> Row:
-    """Compare with our server over stdio and our client over HTTP, each asked alone."""
+def _over_http(url: str, revision: str, loop: list[str], settings: Settings) -> Iterator[Row]:
+    """Compare with our server over stdio and our client over HTTP.
+
+    First each is asked alone. Then the server is asked as a bridge is, with an HTTP call of another
+    process between two of its calls: asked again at once, it finds the caches of the CPU warm.
+    """
     command = [sys.executable, "-m", "bench.programs.ours_stdio"]
     calls = settings.calls(600)
     with (
@@ -81,20 +86,24 @@ def _over_http(url: str, revision: str, loop: list[str], settings: Settings) -> 
             _open(child, revision)
         assert client.read_line() == b"ready\n"
 
-        def parts_us() -> float:
-            asked = client.ask(f"http {calls} 1".encode()).split()
-            return _one_at_a_time_us(server, revision, calls) + float(asked[1]) / calls * 1e6
+        def bridge_us() -> float:
+            return _one_at_a_time_us(bridge, revision, calls)
 
-        return row_of(
-            f"bridge to HTTP, one at a time, {revision} / our server and our client",
-            "CPU us",
-            in_turn(
-                lambda: _one_at_a_time_us(bridge, revision, calls),
-                parts_us,
-                settings.repetitions(15),
-            ),
-            at_most(1.15),
-        )
+        def client_us() -> float:
+            return float(client.ask(f"http {calls} 1".encode()).split()[1]) / calls * 1e6
+
+        def alone_us() -> float:
+            return client_us() + _one_at_a_time_us(server, revision, calls)
+
+        def in_rhythm_us() -> float:
+            between = partial(client.ask, b"http 1 1")
+            return client_us() + _one_at_a_time_us(server, revision, calls, between)
+
+        name = f"bridge to HTTP, one at a time, {revision} / our server and our client"
+        repetitions = settings.repetitions(15)
+        yield row_of(name, "CPU us", in_turn(bridge_us, alone_us, repetitions), at_most(1.15))
+        name = "the same, with an HTTP call of another process between two of the server"
+        yield row_of(name, "CPU us", in_turn(bridge_us, in_rhythm_us, repetitions), None)
 
 
 def _open(child: Child, revision: str) -> None:
@@ -106,13 +115,17 @@ def _open(child: Child, revision: str) -> None:
     assert answer["result"]["content"][0]["text"] == "42", answer
 
 
-def _one_at_a_time_us(child: Child, revision: str, calls: int) -> float:
-    """Return the CPU time of the child per call, one at a time."""
+def _one_at_a_time_us(
+    child: Child, revision: str, calls: int, between: Callable[[], object] | None = None
+) -> float:
+    """Return the CPU time of the child per call, one at a time, with something between two."""
     requests = [call(id, revision) + b"\n" for id in range(2, calls + 2)]
     started_s = child.cpu_s()
     for request in requests:
         child.write(request)
         child.read_line()
+        if between is not None:
+            between()
     return (child.cpu_s() - started_s) / calls * 1e6
 
 

@@ -13,6 +13,8 @@ from mcp_wire import latest
 from mcp_wire.handlers import ServerHandlers
 
 if TYPE_CHECKING:
+    from collections.abc import Awaitable
+
     from mcp_gen.compat.bridge.upstream import Upstream
     from mcp_gen.compat.bridge.upstreams import Upstreams
     from mcp_gen.server.context.context import Context
@@ -69,19 +71,29 @@ class BridgeHandlers(ServerHandlers["Context"]):
 
     # --- forwarded ---
 
-    async def _forward(self, ctx: Context, what: MethodName, params: Any) -> Any:
+    def _forward(self, ctx: Context, what: MethodName, params: Any) -> Awaitable[Any]:
+        # Not async, as `call_tool`: each call saves a coroutine.
+        upstream = self._upstreams.opened(ctx)
+        if upstream is not None:
+            return upstream.call(ctx, what, params)
+        return self._open_and_forward(ctx, what, params)
+
+    async def _open_and_forward(self, ctx: Context, what: MethodName, params: Any) -> Any:
         upstream: Upstream = await self._upstreams.of(ctx)
         return await upstream.call(ctx, what, params)
 
-    async def call_tool(self, ctx: Context, params: Any) -> Any:
+    def call_tool(self, ctx: Context, params: Any) -> Awaitable[Any]:
         """Forward `tools/call`. It is never sent twice.
 
         Raises:
             McpError: A header that repeats an argument differs from it.
         """
-        upstream: Upstream = await self._upstreams.of(ctx)
         if ctx.headers is None or ctx.profile.param_header_prefix is None:
-            return await upstream.call(ctx, "call_tool", params)
+            return self._forward(ctx, "call_tool", params)
+        return self._check_and_call_tool(ctx, params)
+
+    async def _check_and_call_tool(self, ctx: Context, params: Any) -> Any:
+        upstream: Upstream = await self._upstreams.of(ctx)
         with upstream.in_use():
             fact = await upstream.forwarder.tools.of(params.name)
             if fact.mirrored:
@@ -89,33 +101,33 @@ class BridgeHandlers(ServerHandlers["Context"]):
                 check.arguments(origin_of(ctx).headers, fact.mirrored, params.arguments)
             return await upstream.call(ctx, "call_tool", params)
 
-    async def list_tools(self, ctx: Context, params: Any) -> Any:
+    def list_tools(self, ctx: Context, params: Any) -> Awaitable[Any]:
         """Forward `tools/list`."""
-        return await self._forward(ctx, "list_tools", params)
+        return self._forward(ctx, "list_tools", params)
 
-    async def get_prompt(self, ctx: Context, params: Any) -> Any:
+    def get_prompt(self, ctx: Context, params: Any) -> Awaitable[Any]:
         """Forward `prompts/get`."""
-        return await self._forward(ctx, "get_prompt", params)
+        return self._forward(ctx, "get_prompt", params)
 
-    async def list_prompts(self, ctx: Context, params: Any) -> Any:
+    def list_prompts(self, ctx: Context, params: Any) -> Awaitable[Any]:
         """Forward `prompts/list`."""
-        return await self._forward(ctx, "list_prompts", params)
+        return self._forward(ctx, "list_prompts", params)
 
-    async def read_resource(self, ctx: Context, params: Any) -> Any:
+    def read_resource(self, ctx: Context, params: Any) -> Awaitable[Any]:
         """Forward `resources/read`."""
-        return await self._forward(ctx, "read_resource", params)
+        return self._forward(ctx, "read_resource", params)
 
-    async def list_resources(self, ctx: Context, params: Any) -> Any:
+    def list_resources(self, ctx: Context, params: Any) -> Awaitable[Any]:
         """Forward `resources/list`."""
-        return await self._forward(ctx, "list_resources", params)
+        return self._forward(ctx, "list_resources", params)
 
-    async def list_resource_templates(self, ctx: Context, params: Any) -> Any:
+    def list_resource_templates(self, ctx: Context, params: Any) -> Awaitable[Any]:
         """Forward `resources/templates/list`."""
-        return await self._forward(ctx, "list_resource_templates", params)
+        return self._forward(ctx, "list_resource_templates", params)
 
-    async def complete(self, ctx: Context, params: Any) -> Any:
+    def complete(self, ctx: Context, params: Any) -> Awaitable[Any]:
         """Forward `completion/complete`."""
-        return await self._forward(ctx, "complete", params)
+        return self._forward(ctx, "complete", params)
 
     # --- subscriptions and log levels ---
 
@@ -143,18 +155,18 @@ class BridgeHandlers(ServerHandlers["Context"]):
 
     # --- tasks ---
 
-    async def get_task(self, ctx: Context, params: Any) -> Any:
+    def get_task(self, ctx: Context, params: Any) -> Awaitable[Any]:
         """Forward `tasks/get`."""
-        return await self._forward(ctx, "get_task", params)
+        return self._forward(ctx, "get_task", params)
 
-    async def list_tasks(self, ctx: Context, params: Any) -> Any:
+    def list_tasks(self, ctx: Context, params: Any) -> Awaitable[Any]:
         """Forward `tasks/list`."""
-        return await self._forward(ctx, "list_tasks", params)
+        return self._forward(ctx, "list_tasks", params)
 
-    async def get_task_payload(self, ctx: Context, params: Any) -> Any:
+    def get_task_payload(self, ctx: Context, params: Any) -> Awaitable[Any]:
         """Forward `tasks/result`."""
-        return await self._forward(ctx, "get_task_payload", params)
+        return self._forward(ctx, "get_task_payload", params)
 
-    async def cancel_task(self, ctx: Context, params: Any) -> Any:
+    def cancel_task(self, ctx: Context, params: Any) -> Awaitable[Any]:
         """Forward `tasks/cancel`."""
-        return await self._forward(ctx, "cancel_task", params)
+        return self._forward(ctx, "cancel_task", params)
