@@ -289,6 +289,13 @@ def test_a_secret_has_the_same_placeholder_throughout_and_another_has_another() 
     assert redactor.message({"a": "x planted-1 y"}) == {"a": f"x {first['token']} y"}
 
 
+@pytest.mark.parametrize("text", ["api_key=planted-1 and more", "api_key=planted-1;more&more"])
+def test_an_echo_is_replaced_as_what_it_repeats(text: str) -> None:
+    redactor = Redactor()
+    shown = redactor.message({"text": text})["text"]
+    assert redactor.message({"text": f"you said {text}"}) == {"text": f"you said {shown}"}
+
+
 def test_a_value_is_redacted_once() -> None:
     redactor = Redactor()
     once = redactor.message({"token": "planted-1", "url": "https://h.example/?a=bcdefgh"})
