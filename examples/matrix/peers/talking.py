@@ -29,7 +29,7 @@ class ToolAnswer(NamedTuple):
 
 
 class Words(NamedTuple):
-    """What a client can do, in the words of its SDK.
+    """Calls and answers of a client, in the words of its SDK.
 
     Args:
         server_name: Returns the name of the server; None if it has not said one.

@@ -52,7 +52,7 @@ def talk(*after: tuple[str, dict[str, Any]], agreed: str = REVISION) -> Talk:
 
 
 PING = ("client", {"id": 2, "method": "ping"})
-PONG = ("server", {"id": 2, "result": {}})
+PONG: tuple[str, dict[str, Any]] = ("server", {"id": 2, "result": {}})
 
 
 def test_lines_that_are_no_conversation_are_not_read() -> None:
