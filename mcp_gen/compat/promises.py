@@ -11,7 +11,7 @@ from mcp_gen.compat.checks.trial import TriedServer
 from mcp_gen.compat.json_values import Json, is_array, is_object, member, objects
 from mcp_gen.compat.patience import Patience
 from mcp_gen.contracts.lock import LISTS, RevisionPromise, ServerLock, promised_items
-from mcp_gen.core.errors import RequestTimeout, SessionLost, TransportError
+from mcp_gen.core.errors import McpGenError, RequestTimeout, SessionLost, TransportError
 
 if TYPE_CHECKING:
     from mcp_gen.compat.checks.trial import Opens
@@ -22,6 +22,7 @@ __all__ = ["collect_promises"]
 
 MAX_PAGES = 1_000
 """Most pages of one list."""
+NOT_ASKED = "not asked"
 AT_ONCE = 2
 """Revisions that are asked at the same time: each may start a process."""
 
@@ -50,16 +51,26 @@ async def collect_promises(
     """
     patience = Patience(timeout_s)
     turn = asyncio.Semaphore(AT_ONCE)
+    failed: list[McpGenError] = []
 
     async def ask(revision: str) -> tuple[RevisionPromise, Json] | str:
         async with turn:
+            if failed:
+                return NOT_ASKED
             server = TriedServer(opens, revision, transport, patience=patience)
             try:
                 return await _promise(server)
+            except McpGenError as error:
+                # Not raised before the others are done: asyncio can wait forever for a process
+                # whose start is cancelled.
+                failed.append(error)
+                return NOT_ASKED
             finally:
                 await server.aclose()
 
     asked = await asyncio.gather(*map(ask, revisions))
+    if failed:
+        raise failed[0]
     found = dict(zip(revisions, asked, strict=True))
     promises = {name: one for name, one in found.items() if not isinstance(one, str)}
     if not promises:

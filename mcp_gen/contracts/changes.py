@@ -202,12 +202,16 @@ def _of_schemas(
         where = f"{direction}{change.where}"
         text = f"{where}: {_from_to(change.keyword, change.old, change.new)}"
         yield ContractChange("changed", subject, text)
-    gone = _names(old) - _names(new)
-    if direction == "arguments" and compared.verdict == "compatible":
-        for name in sorted(gone):
-            says = f"arguments.{name} is not declared any more, and may be ignored"
-            yield ContractChange("changed", subject, says)
-    if compared.verdict == "compatible" and not gone and not _mean_the_same(old, new):
+    if compared.verdict != "compatible":
+        return
+    gone, added = _names(old) - _names(new), _names(new) - _names(old)
+    for name in sorted(gone):
+        then = "may be ignored" if direction == "arguments" else "may be missing"
+        says = f"{direction}.{name} is not declared any more, and {then}"
+        yield ContractChange("changed", subject, says)
+    for name in sorted(added):
+        yield ContractChange("compatible", subject, f"{direction}.{name} is new")
+    if not gone and not added and not _mean_the_same(old, new):
         says = "takes more arguments" if direction == "arguments" else "promises more of results"
         yield ContractChange("compatible", subject, f"{says}, or says the same otherwise")
 

@@ -281,6 +281,8 @@ def _decoded(made: Json) -> ServerLock:
             **lists,
         )
         revisions[name] = newer
+    if not revisions:
+        raise KeyError(_REVISIONS)
     return ServerLock(dict(made["server"]), revisions)
 
 

@@ -264,6 +264,20 @@ def test_an_argument_that_is_dropped_is_told() -> None:
     assert changes(one, other) == [("changed", "tool t", says)]
 
 
+def test_a_result_that_is_not_declared_any_more_is_told_though_it_was_optional() -> None:
+    old = {"type": "object", "properties": {"a": TEXT, "b": TEXT}, "required": ["a"]}
+    new = {"type": "object", "properties": {"a": TEXT}, "required": ["a"]}
+    one, other = (lock_of(tools={"t": tool(outputSchema=held)}) for held in (old, new))
+    says = "results.b is not declared any more, and may be missing"
+    assert changes(one, other) == [("changed", "tool t", says)]
+    assert changes(other, one) == [("compatible", "tool t", "results.b is new")]
+
+
+def test_a_lock_without_revisions_is_damaged() -> None:
+    with pytest.raises(UsageError, match="has been damaged"):
+        decode_lock('{"mcpLock": 1, "server": {}, "revisions": {}}')
+
+
 def asking(*arguments: dict[str, Any]) -> ServerLock:
     return lock_of(prompts={"p": {"name": "p", "arguments": [*arguments]}})
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 import tomllib
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -136,6 +137,8 @@ def read_matrix(path: Path) -> Matrix:
         raise UsageError(f"{path}: {error}") from None
     if not matrix.servers or not matrix.clients:
         raise UsageError(f"{path}: needs at least one server and one client")
+    if matrix.timeout_s <= 0:
+        raise UsageError(f"{path}: timeout_s: expected seconds, got {matrix.timeout_s:g}")
     try:
         revisions = select(matrix.revisions)
     except UsageError as error:
@@ -192,4 +195,9 @@ def _filled(
         return msgspec.structs.replace(known[given.use], title=title, folder="")
     if not any(getattr(given, name) for name in commands):
         raise UsageError(f"{place}: expected `use`, or one of {', '.join(commands)}")
+    for name in commands:
+        try:
+            shlex.split(getattr(given, name))
+        except ValueError as error:
+            raise UsageError(f"{place}.{name}: {error}") from None
     return msgspec.structs.replace(given, folder=given.folder or folder)

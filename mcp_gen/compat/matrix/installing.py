@@ -13,6 +13,7 @@ from pathlib import Path
 from msgspec import Struct
 
 from mcp_gen.compat.matrix.definition import Packages, PeerDefinition, peers_folder
+from mcp_gen.core.errors import UsageError
 
 __all__ = ["Installed", "install", "matrix_folder"]
 
@@ -54,6 +55,9 @@ async def install(
         definition: The peer.
         into: Folder with a subfolder per set of packages.
         say: Called with one line before something is installed.
+
+    Raises:
+        UsageError: the folder cannot be written.
     """
     node = shutil.which("node") or ""
     packages = definition.packages
@@ -110,7 +114,10 @@ async def _install_npm(
 def _renew(home: Path) -> None:
     """Make an empty folder in the place of what an installation that failed has left."""
     shutil.rmtree(home, ignore_errors=True)
-    home.mkdir(parents=True)
+    try:
+        home.mkdir(parents=True)
+    except OSError as error:
+        raise UsageError(f"{home.parent} cannot be written: {error.strerror}") from None
 
 
 def _digest(*parts: str) -> str:

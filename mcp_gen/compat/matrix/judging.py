@@ -58,23 +58,24 @@ def judged(cell: Cell, end: ClientEnd, talks: Sequence[Talk]) -> Cell:
     why = "" if any(one.agreed == cell.revision for one in talks) else _no_session(end, talks)
     if not why:
         conversations = _with_end(conversations, end)
-        has_failed = any(one.verdict == "failed" for one in conversations)
+        is_failed = any(one.verdict == "failed" for one in conversations)
         is_broken = any(one.outcome.level == "must" for one in broken)
         return msgspec.structs.replace(
             cell,
-            verdict="failed" if has_failed or is_broken else "passed",
+            verdict="failed" if is_failed or is_broken else "passed",
             conversations=conversations,
             broken=broken,
             took_s=end.ended.took_s,
         )
-    # A hang is no refusal.
-    verdict = "failed" if end.ended.hung else "not tested"
+    # A hang is no refusal, and neither is a client that a signal has ended.
+    has_failed = end.ended.hung or (end.ended.exit_code or 0) < 0
+    verdict = "failed" if has_failed else "not tested"
     failed = (ConversationResult(name="connect", verdict="failed", why=cut(why, MAX_WHY_CHARS)),)
     return msgspec.structs.replace(
         cell,
         verdict=verdict,
-        why="" if end.ended.hung else cut(why, MAX_WHY_CHARS),
-        conversations=failed if end.ended.hung else (),
+        why="" if has_failed else cut(why, MAX_WHY_CHARS),
+        conversations=failed if has_failed else (),
         took_s=end.ended.took_s,
     )
 

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Sequence
 
 from mcp_gen.compat.matrix.model import BrokenRule, Cell, MatrixReport, PeerFacts
 from mcp_gen.compat.report.markup import Content, Markup, element
+from mcp_gen.compat.report.model import Verdict
 from mcp_gen.compat.report.page import (
     cell_button,
     filters,
@@ -61,7 +62,7 @@ def _row(client: PeerFacts, cells: Sequence[Cell]) -> Markup:
     buttons = (
         cell_button(one.revision, one.verdict, f"{client.title} with {one.server}") for one in cells
     )
-    verdicts = [one.verdict for one in cells]
+    verdicts: list[Verdict] = [one.verdict for one in cells]
     return grid_row((client.title,), buttons, map(_detail, cells), verdicts)
 
 

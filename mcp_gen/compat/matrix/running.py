@@ -200,15 +200,20 @@ class _Run:
             return msgspec.structs.replace(cell, why=why)
         words = _words(command, definition, installed, cell.revision)
         with tempfile.TemporaryFile() as stdout, tempfile.TemporaryFile() as stderr:
-            ended = await run_command(
-                words,
-                said,
-                self._matrix.timeout_s,
-                stdout=stdout.fileno(),
-                stderr=stderr.fileno(),
-                cwd=installed.folder or None,
-                have_ended=lambda: all(_is_over(one) for one in folder.glob("*.jsonl")),
-            )
+            try:
+                ended = await run_command(
+                    words,
+                    said,
+                    self._matrix.timeout_s,
+                    stdout=stdout.fileno(),
+                    stderr=stderr.fileno(),
+                    cwd=installed.folder or None,
+                    have_ended=lambda: all(_is_over(one) for one in folder.glob("*.jsonl")),
+                )
+            except OSError as error:
+                why = f"{words[0]!r} cannot be started: {error.strerror}"
+                failed = ConversationResult(name="start", verdict="failed", why=why)
+                return msgspec.structs.replace(cell, verdict="failed", conversations=(failed,))
             stdout.seek(0)
             end = ClientEnd(
                 ended=ended, stdout=stdout.read(MAX_STDOUT_BYTES), last_line=_last_line(stderr)

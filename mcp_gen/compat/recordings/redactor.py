@@ -192,7 +192,8 @@ class Redactor:
         return name if _IDENTIFIER.fullmatch(name) else self._known_hidden(name)
 
     def _text(self, text: str) -> str:
-        return self._known_hidden(self._texts.replaced(text))
+        # Known ones first: an echo is replaced as what it repeats, whatever stands around it.
+        return self._known_hidden(self._texts.replaced(self._known_hidden(text)))
 
     def _header(self, name: str, value: str) -> str:
         if name in HEADERS or is_secret_name(name):

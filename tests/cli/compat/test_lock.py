@@ -146,3 +146,10 @@ def test_a_server_that_cannot_be_reached_exits_with_3_and_writes_nothing(tmp_pat
     ran = run("lock", "http://127.0.0.1:1/mcp", "-o", str(path))
     assert (ran.exit_code, path.exists()) == (3, False)
     assert ran.stderr.startswith("mcp-gen lock: ")
+
+
+def test_a_command_that_ends_at_once_is_told_at_once(tmp_path: Path) -> None:
+    for _ in range(3):
+        ran = run("lock", "false", "-o", str(tmp_path / "mcp.lock.json"))
+        assert (ran.exit_code, ran.stderr.count("\n")) == (3, 1)
+        assert ran.stderr.endswith("the server ended the connection\n")

@@ -71,6 +71,8 @@ def test_a_definition_can_get_another_title(written: Path) -> None:
             OURS + '[servers.b]\nuse = "mcp"\nstdio = "a"',
             "servers.b: `use` stands alone, or beside `title`",
         ),
+        (OURS + "[servers.b]\nstdio = 'a \"b'", "servers.b.stdio: No closing quotation"),
+        ("timeout_s = 0" + OURS, "timeout_s: expected seconds, got 0"),
         ("revisions = ['2020-01-01']" + OURS, "revisions: no revision '2020-01-01'; there are "),
         ("servers", "Expected '=' after a key in a key/value pair (at end of document)"),
     ],

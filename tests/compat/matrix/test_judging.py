@@ -52,7 +52,7 @@ def talk(*after: tuple[str, dict[str, Any]], agreed: str = REVISION) -> Talk:
 
 
 PING = ("client", {"id": 2, "method": "ping"})
-PONG = ("server", {"id": 2, "result": {}})
+PONG: tuple[str, dict[str, Any]] = ("server", {"id": 2, "result": {}})
 
 
 def test_lines_that_are_no_conversation_are_not_read() -> None:
@@ -110,3 +110,10 @@ def test_a_client_that_does_not_connect_is_not_tested() -> None:
 def test_a_client_that_hangs_without_a_session_fails() -> None:
     cell = judged(CELL, end(HUNG), [])
     assert (cell.verdict, cell.failed()[0].name) == ("failed", "connect")
+
+
+def test_a_client_that_a_signal_has_ended_has_failed_without_a_session_too() -> None:
+    killed = Ended(exit_code=-9, took_s=1.0, limit_s=9.0)
+    cell = judged(CELL, end(killed), [])
+    why = "the client did not connect, and the client ended with exit code -9"
+    assert (cell.verdict, cell.failed()[0].why) == ("failed", why)

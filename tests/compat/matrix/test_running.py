@@ -13,6 +13,7 @@ import mcp_wire
 from mcp_gen.compat.matrix.definition import read_matrix
 from mcp_gen.compat.matrix.model import Cell, MatrixReport
 from mcp_gen.compat.matrix.running import run_matrix
+from mcp_gen.core.errors import UsageError
 
 OLDEST, LATEST = mcp_wire.REVISIONS[0], mcp_wire.LATEST
 OURS = """
@@ -82,6 +83,29 @@ async def test_a_peer_that_cannot_be_installed_is_not_tested(tmp_path: Path) -> 
     assert [one.verdict for one in report.cells] == ["passed", "not tested"]
     assert report.cells[1].why.startswith("broken is not installed: there is no ")
     assert report.clients[1].missing
+
+
+async def test_a_client_that_cannot_be_started_fails_its_own_cells_alone(tmp_path: Path) -> None:
+    text = f"""
+    revisions = ["{LATEST}"]
+    transports = ["stdio"]
+    {OURS}
+    [clients.nobody]
+    stdio = "no-such-program {{command}}"
+    """
+    ours, nobody = (await ran(tmp_path, text)).cells
+    assert (ours.verdict, nobody.verdict) == ("passed", "failed")
+    why = "'no-such-program' cannot be started: No such file or directory"
+    assert nobody.failed()[0].why == why
+
+
+async def test_a_folder_that_cannot_be_written_is_told(tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    text = f'{OURS}[clients.a]\npackages.pip = ["a==1"]\nstdio = "a"'
+    (tmp_path / "matrix.toml").write_text(text)
+    matrix = read_matrix(tmp_path / "matrix.toml")
+    with pytest.raises(UsageError, match="file cannot be written: Not a directory"):
+        await run_matrix(matrix, source="", into=tmp_path / "file")
 
 
 @pytest.mark.parametrize(

@@ -115,7 +115,7 @@ def test_a_number_that_was_replaced_is_sent_as_a_number(
     assert played(path, {"tools/call": ["echo"]}, filled).is_equal
 
 
-OPENING = {
+OPENING: dict[str, Any] = {
     "protocolVersion": REVISION,
     "capabilities": {"tools": {}},
     "serverInfo": {"name": "s", "version": "1"},

@@ -202,36 +202,37 @@ def encoded(text: str) -> str:
     return base64.b64encode(text.encode()).decode()
 
 
-@pytest.mark.parametrize(
-    ("made", "is_in_texts"),
-    [
-        (lambda it: {"X-Auth": it}, False),
-        (lambda it: {"passphrase": it}, False),
-        (lambda it: {"headers": [["Authorization", it], ["Accept", "*/*"]]}, False),
-        (lambda it: {"headers": [{"key": "Authorization", "value": it}]}, False),
-        (lambda it: {"args": ["serve", "--token", it]}, False),
-        (lambda it: {"inputSchema": {"token": it}}, False),
-        (lambda it: json.dumps({"a": f'{{"tok\\u0065n": "{it}"}}'}), True),
-        (lambda it: f"Authorization: ApiKey {it}", True),
-        (lambda it: f'Authorization: Digest username="ada", response="{it}"', True),
-        (lambda it: f"curl -H 'Cookie: a=1; session={it}' https://h.example", True),
-        (lambda it: f"curl -u ada:{it} https://h.example", True),
-        (lambda it: f"serve --api-token {it} --quiet", True),
-        (lambda it: f"HOME=/root\nAWS_SECRET_ACCESS_KEY=a/b,c;{it}&d\nPATH=/bin", True),
-        (lambda it: f"DATABASE_URL=postgres://ada:{it}@h.example/items", True),
-        (lambda it: f"redis://:{it}@h.example:6379/0", True),
-        (lambda it: f'password="with \\" quotes {it}"', True),
-        (lambda it: f'config["token"] = "{it}"', True),
-        (lambda it: f"{{:token => '{it}'}}", True),
-        (lambda it: f"<token>{it}</token>", True),
-        (lambda it: f"incorrect API key provided: {it}.", True),
-        (lambda it: f"invalid token '{it}'", True),
-        (lambda it: f"-----BEGIN PRIVATE KEY-----\n{it}\n-----END PRIVATE KEY-----", True),
-        (lambda it: f"signed in with eyJhbGciOi.eyJzdWIi.{it}", True),
-        (lambda it: encoded(f"token={it}"), True),
-        (lambda it: encoded(json.dumps({"password": it})), True),
-    ],
-)
+FORMS: list[tuple[Callable[[str], Any], bool]] = [
+    (lambda it: {"X-Auth": it}, False),
+    (lambda it: {"passphrase": it}, False),
+    (lambda it: {"headers": [["Authorization", it], ["Accept", "*/*"]]}, False),
+    (lambda it: {"headers": [{"key": "Authorization", "value": it}]}, False),
+    (lambda it: {"args": ["serve", "--token", it]}, False),
+    (lambda it: {"inputSchema": {"token": it}}, False),
+    (lambda it: json.dumps({"a": f'{{"tok\\u0065n": "{it}"}}'}), True),
+    (lambda it: f"Authorization: ApiKey {it}", True),
+    (lambda it: f'Authorization: Digest username="ada", response="{it}"', True),
+    (lambda it: f"curl -H 'Cookie: a=1; session={it}' https://h.example", True),
+    (lambda it: f"curl -u ada:{it} https://h.example", True),
+    (lambda it: f"serve --api-token {it} --quiet", True),
+    (lambda it: f"HOME=/root\nAWS_SECRET_ACCESS_KEY=a/b,c;{it}&d\nPATH=/bin", True),
+    (lambda it: f"DATABASE_URL=postgres://ada:{it}@h.example/items", True),
+    (lambda it: f"redis://:{it}@h.example:6379/0", True),
+    (lambda it: f'password="with \\" quotes {it}"', True),
+    (lambda it: f'config["token"] = "{it}"', True),
+    (lambda it: f"{{:token => '{it}'}}", True),
+    (lambda it: f"<token>{it}</token>", True),
+    (lambda it: f"incorrect API key provided: {it}.", True),
+    (lambda it: f"invalid token '{it}'", True),
+    (lambda it: f"-----BEGIN PRIVATE KEY-----\n{it}\n-----END PRIVATE KEY-----", True),
+    (lambda it: f"signed in with eyJhbGciOi.eyJzdWIi.{it}", True),
+    (lambda it: encoded(f"token={it}"), True),
+    (lambda it: encoded(json.dumps({"password": it})), True),
+]
+"""Forms of secrets, and True for those in a text."""
+
+
+@pytest.mark.parametrize(("made", "is_in_texts"), FORMS)
 def test_a_secret_is_known_by_its_form(made: Callable[[str], Any], is_in_texts: bool) -> None:
     secret = "planted-91form"
     value = made(secret)
@@ -255,7 +256,7 @@ def test_a_secret_that_is_a_word_of_the_protocol_spoils_no_later_message(word: s
     assert redactor.message(request(arguments={"sort_key": word})) != request(
         arguments={"sort_key": word}
     )
-    later = {
+    later: dict[str, Any] = {
         "method": "tools/call",
         "content": [{"type": "resource"}],
         "tools": [{"description": "…", "inputSchema": {"properties": {"description": {}}}}],
@@ -287,6 +288,13 @@ def test_a_secret_has_the_same_placeholder_throughout_and_another_has_another() 
     assert redactor.message({"token": "planted-2"}) != first
     assert redactor.message({"key": "planted-1"})["key"] == first["token"]
     assert redactor.message({"a": "x planted-1 y"}) == {"a": f"x {first['token']} y"}
+
+
+@pytest.mark.parametrize("text", ["api_key=planted-1 and more", "api_key=planted-1;more&more"])
+def test_an_echo_is_replaced_as_what_it_repeats(text: str) -> None:
+    redactor = Redactor()
+    shown = redactor.message({"text": text})["text"]
+    assert redactor.message({"text": f"you said {text}"}) == {"text": f"you said {shown}"}
 
 
 def test_a_value_is_redacted_once() -> None:
