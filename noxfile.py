@@ -330,7 +330,11 @@ def _compare_with_checkout(session: nox.Session, built: Path) -> None:
     for outside, inside in forced.items():
         folder, target = Path(outside), Path(inside)
         within = folder.rglob("*") if folder.is_dir() else (folder,)
-        sources |= {(target / path.relative_to(folder)).as_posix(): path for path in within}
+        sources |= {
+            (target / path.relative_to(folder)).as_posix(): path
+            for path in within
+            if path.is_file() and "__pycache__" not in path.parts
+        }
     with ZipFile(built) as archive:
         packed = {
             name: archive.read(name) for name in archive.namelist() if ".dist-info/" not in name
