@@ -24,7 +24,7 @@ from mcp_gen.core.relay import relay_of
 from mcp_wire import encode, latest
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Coroutine
+    from collections.abc import Callable
 
     from mcp_gen.client.callbacks.callbacks import ClientCallbacks
     from mcp_gen.client.requests.settings import SessionOptions
@@ -117,7 +117,7 @@ class ClientSessionRelay:
 
     # --- requests of callers ---
 
-    def request(
+    async def request(
         self,
         method: Method[Any, Any],
         params: Any,
@@ -126,7 +126,7 @@ class ClientSessionRelay:
         progress: OnProgress | None = None,
         again: bool = False,
         timeout_s: float | None = None,
-    ) -> Coroutine[Any, Any, Raw]:
+    ) -> Raw:
         """Send a request for a caller and return its undecoded result.
 
         Args:
@@ -137,16 +137,12 @@ class ClientSessionRelay:
             again: True retries the request after a lost connection, if the revision stays the same.
             timeout_s: Seconds that the answer may take; None: `max_timeout_s` of the client.
         """
-        # Not async, as `raw` below: each call saves a coroutine.
-        if not again:
-            return self._request(method, params, asker, progress, timeout_s)
-        return self._retried(partial(self._request, method, params, asker, progress, timeout_s))
-
-    async def _retried(self, send: Callable[[], Coroutine[Any, Any, Raw]]) -> Raw:
-        """Send a request, and once more after a lost connection if the revision stays the same."""
+        send = partial(self._request, method, params, asker, progress, timeout_s)
         try:
             return await send()
         except SessionLost:
+            if not again:
+                raise
             profile = self.profile
             await self.ready()
             if self.profile is not profile:
@@ -178,25 +174,24 @@ class ClientSessionRelay:
 
     def _with_meta(self, params: Any, asker: RelayRequestHandler | None) -> Any:
         """Return the params with the `_meta` of the session and the caller's capabilities."""
-        own = self._session.meta
-        if not own:
-            return params if params.meta else msgspec.structs.replace(params, meta=None)
         profile = self.profile
-        key = profile.client_capabilities_key or ""
-        meta: dict[str, Any] = {**params.meta, **own} if params.meta else {**own}
-        if asker is not None and self._passes_capabilities:
-            meta[key] = asker.capabilities(profile.revision)
-        elif asker is not None and self._forwarded:
-            declared = asker.capabilities(profile.revision)
-            meta[key] = {name: one for name, one in declared.items() if name in self._forwarded}
-        else:
+        own = self._session.meta
+        if own:
+            key = profile.client_capabilities_key or ""
             # Callers may not know this client's extensions, so the server must not use them.
-            meta[key] = _without_extensions(own.get(key))
-        if asker is not None and profile.log_level_key is not None:
-            level = asker.log_level()
-            if level is not None:
-                meta[profile.log_level_key] = level
-        return msgspec.structs.replace(params, meta=meta)
+            own = {**own, key: _without_extensions(own.get(key))}
+            if asker is not None and self._passes_capabilities:
+                own[key] = asker.capabilities(profile.revision)
+            elif asker is not None and self._forwarded:
+                declared = asker.capabilities(profile.revision)
+                forwarded = {key: one for key, one in declared.items() if key in self._forwarded}
+                own[key] = forwarded
+            level = asker.log_level() if asker is not None else None
+            if level is not None and profile.log_level_key is not None:
+                own[profile.log_level_key] = level
+        given: dict[str, Any] = params.meta or {}
+        meta = {**given, **(own or {})}
+        return msgspec.structs.replace(params, meta=meta or None)
 
     def _current_sender(self) -> RelayRequestSender:
         connection = self._current_connection()
@@ -322,13 +317,13 @@ class RelayRequestSender(ClientRequestSender):
         """The connection that requests are sent on."""
         return self._connection
 
-    def raw(
+    async def raw(
         self,
         method: Method[Any, Any],
         params: Any,
         timeout_s: float | None,
         progress: OnProgress | None,
-    ) -> Coroutine[Any, Any, Raw]:
+    ) -> Raw:
         """Send a request and return its undecoded result; hooks and middleware get it decoded.
 
         Input requests are answered here unless they are forwarded.
@@ -340,19 +335,9 @@ class RelayRequestSender(ClientRequestSender):
         wrapped = self._outbound.points.get(method.name) or self._middleware
         answers = self._input_required_type is not None and not self._forwards
         if not wrapped and not answers and self._validation == "lenient":
-            return self._channel.request(method, params, timeout_s=timeout_s, progress=progress)
-        return self._checked(method, params, timeout_s, progress, bool(wrapped), answers)
-
-    async def _checked(
-        self,
-        method: Method[Any, Any],
-        params: Any,
-        timeout_s: float | None,
-        progress: OnProgress | None,
-        wrapped: bool,
-        answers: bool,
-    ) -> Raw:
-        """Send a request whose result is checked, wrapped by hooks, or answered here."""
+            return await self._channel.request(
+                method, params, timeout_s=timeout_s, progress=progress
+            )
 
         async def send(context: Any, params: Any) -> Raw:
             raw = await self._channel.request(

@@ -13,8 +13,6 @@ from mcp_wire import latest
 from mcp_wire.handlers import ServerHandlers
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable
-
     from mcp_gen.compat.bridge.upstream import Upstream
     from mcp_gen.compat.bridge.upstreams import Upstreams
     from mcp_gen.server.context.context import Context
@@ -71,29 +69,19 @@ class BridgeHandlers(ServerHandlers["Context"]):
 
     # --- forwarded ---
 
-    def _forward(self, ctx: Context, what: MethodName, params: Any) -> Awaitable[Any]:
-        # Not async, as `call_tool`: each call saves a coroutine.
-        upstream = self._upstreams.opened(ctx)
-        if upstream is not None:
-            return upstream.call(ctx, what, params)
-        return self._open_and_forward(ctx, what, params)
-
-    async def _open_and_forward(self, ctx: Context, what: MethodName, params: Any) -> Any:
+    async def _forward(self, ctx: Context, what: MethodName, params: Any) -> Any:
         upstream: Upstream = await self._upstreams.of(ctx)
         return await upstream.call(ctx, what, params)
 
-    def call_tool(self, ctx: Context, params: Any) -> Awaitable[Any]:
+    async def call_tool(self, ctx: Context, params: Any) -> Any:
         """Forward `tools/call`. It is never sent twice.
 
         Raises:
             McpError: A header that repeats an argument differs from it.
         """
-        if ctx.headers is None or ctx.profile.param_header_prefix is None:
-            return self._forward(ctx, "call_tool", params)
-        return self._check_and_call_tool(ctx, params)
-
-    async def _check_and_call_tool(self, ctx: Context, params: Any) -> Any:
         upstream: Upstream = await self._upstreams.of(ctx)
+        if ctx.headers is None or ctx.profile.param_header_prefix is None:
+            return await upstream.call(ctx, "call_tool", params)
         with upstream.in_use():
             fact = await upstream.forwarder.tools.of(params.name)
             if fact.mirrored:
@@ -101,33 +89,33 @@ class BridgeHandlers(ServerHandlers["Context"]):
                 check.arguments(origin_of(ctx).headers, fact.mirrored, params.arguments)
             return await upstream.call(ctx, "call_tool", params)
 
-    def list_tools(self, ctx: Context, params: Any) -> Awaitable[Any]:
+    async def list_tools(self, ctx: Context, params: Any) -> Any:
         """Forward `tools/list`."""
-        return self._forward(ctx, "list_tools", params)
+        return await self._forward(ctx, "list_tools", params)
 
-    def get_prompt(self, ctx: Context, params: Any) -> Awaitable[Any]:
+    async def get_prompt(self, ctx: Context, params: Any) -> Any:
         """Forward `prompts/get`."""
-        return self._forward(ctx, "get_prompt", params)
+        return await self._forward(ctx, "get_prompt", params)
 
-    def list_prompts(self, ctx: Context, params: Any) -> Awaitable[Any]:
+    async def list_prompts(self, ctx: Context, params: Any) -> Any:
         """Forward `prompts/list`."""
-        return self._forward(ctx, "list_prompts", params)
+        return await self._forward(ctx, "list_prompts", params)
 
-    def read_resource(self, ctx: Context, params: Any) -> Awaitable[Any]:
+    async def read_resource(self, ctx: Context, params: Any) -> Any:
         """Forward `resources/read`."""
-        return self._forward(ctx, "read_resource", params)
+        return await self._forward(ctx, "read_resource", params)
 
-    def list_resources(self, ctx: Context, params: Any) -> Awaitable[Any]:
+    async def list_resources(self, ctx: Context, params: Any) -> Any:
         """Forward `resources/list`."""
-        return self._forward(ctx, "list_resources", params)
+        return await self._forward(ctx, "list_resources", params)
 
-    def list_resource_templates(self, ctx: Context, params: Any) -> Awaitable[Any]:
+    async def list_resource_templates(self, ctx: Context, params: Any) -> Any:
         """Forward `resources/templates/list`."""
-        return self._forward(ctx, "list_resource_templates", params)
+        return await self._forward(ctx, "list_resource_templates", params)
 
-    def complete(self, ctx: Context, params: Any) -> Awaitable[Any]:
+    async def complete(self, ctx: Context, params: Any) -> Any:
         """Forward `completion/complete`."""
-        return self._forward(ctx, "complete", params)
+        return await self._forward(ctx, "complete", params)
 
     # --- subscriptions and log levels ---
 
@@ -155,18 +143,18 @@ class BridgeHandlers(ServerHandlers["Context"]):
 
     # --- tasks ---
 
-    def get_task(self, ctx: Context, params: Any) -> Awaitable[Any]:
+    async def get_task(self, ctx: Context, params: Any) -> Any:
         """Forward `tasks/get`."""
-        return self._forward(ctx, "get_task", params)
+        return await self._forward(ctx, "get_task", params)
 
-    def list_tasks(self, ctx: Context, params: Any) -> Awaitable[Any]:
+    async def list_tasks(self, ctx: Context, params: Any) -> Any:
         """Forward `tasks/list`."""
-        return self._forward(ctx, "list_tasks", params)
+        return await self._forward(ctx, "list_tasks", params)
 
-    def get_task_payload(self, ctx: Context, params: Any) -> Awaitable[Any]:
+    async def get_task_payload(self, ctx: Context, params: Any) -> Any:
         """Forward `tasks/result`."""
-        return self._forward(ctx, "get_task_payload", params)
+        return await self._forward(ctx, "get_task_payload", params)
 
-    def cancel_task(self, ctx: Context, params: Any) -> Awaitable[Any]:
+    async def cancel_task(self, ctx: Context, params: Any) -> Any:
         """Forward `tasks/cancel`."""
-        return self._forward(ctx, "cancel_task", params)
+        return await self._forward(ctx, "cancel_task", params)

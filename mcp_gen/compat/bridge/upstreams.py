@@ -117,11 +117,6 @@ class Upstreams:
 
     # --- which one ---
 
-    def opened(self, ctx: Context) -> Upstream | None:
-        """Return the upstream session for a request, if it is open; else use `of`."""
-        found = self._open.get(ctx.session or _key(origin_of(ctx)))
-        return found.result() if found is not None and found.done() else None
-
     def of(self, ctx: Context) -> Awaitable[Upstream]:
         """Return the upstream session for a request, once it is open.
 
@@ -132,7 +127,10 @@ class Upstreams:
         found = self._open.get(key)
         if found is not None and found.done():
             return found
-        return self._shared(key, Identity.of(origin_of(ctx)), ctx.revision, ctx.session)
+        return self._opened(key, origin_of(ctx), ctx)
+
+    async def _opened(self, key: Hashable, origin: RequestOrigin, ctx: Context) -> Upstream:
+        return await self._shared(key, Identity.of(origin), ctx.revision, ctx.session)
 
     async def opened_for(self, origin: RequestOrigin, revision: str) -> Upstream:
         """Return the upstream session of a client whose handshake is being answered."""
