@@ -51,6 +51,8 @@ def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     monkeypatch.setattr(sys, "path", list(sys.path))
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("SHELF_COLOR", "red")
+    # Another test may have left a module of this name.
+    monkeypatch.delitem(sys.modules, "shelf", raising=False)
     (tmp_path / "shelf.py").write_text(CODE)
     (tmp_path / "servers.json").write_text(json.dumps({"mcpServers": {"mine": "shelf.py"}}))
     yield tmp_path

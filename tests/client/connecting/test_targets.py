@@ -48,6 +48,8 @@ def write(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Write]:
 
     def write(name: str, text: str) -> Path:
         path = tmp_path / name
+        # Another test may have left a module of this name.
+        monkeypatch.delitem(sys.modules, path.stem, raising=False)
         path.parent.mkdir(exist_ok=True)
         path.write_text(text)
         return path

@@ -11,8 +11,6 @@ from typing import Any
 
 import msgspec
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
 from mcp_gen import Client, InvalidResult, Server, ToolError
 from mcp_gen.compat.stubs.offer import (
@@ -25,6 +23,7 @@ from mcp_gen.compat.stubs.offer import (
 from mcp_gen.compat.stubs.python_module import Models, module_text
 from mcp_gen.compat.stubs.staleness import changed_names
 from tests.compat.stubs.made import RecordingSession, loaded, strange_code
+from tests.support.property_tests import given, settings, st
 
 MODELS: tuple[Models, ...] = ("msgspec", "pydantic")
 both_models = pytest.mark.parametrize("models", MODELS)
@@ -304,7 +303,7 @@ JSON_SCHEMAS = st.recursive(
 )
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(st.text(max_size=12), JSON_SCHEMAS, JSON_SCHEMAS)
 def test_a_module_of_any_schema_loads_and_each_of_its_classes_can_be_read(
     name: str, arguments: Any, result: Any
