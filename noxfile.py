@@ -1,6 +1,7 @@
 """Development tasks. `nox -l` lists the sessions; arguments go after `--`."""
 
 import json
+import os
 import shutil
 import tempfile
 from pathlib import Path
@@ -74,11 +75,11 @@ def npm_install(session: nox.Session, source: str, *options: str) -> Path:
 def at_once(session: nox.Session) -> tuple[str, ...]:
     """Return the options that run tests on all processors, unless the arguments name a few tests.
 
-    Folders are many tests; a file, a test or `-k` are few, which have ended before a second process
-    has begun.
+    There is one process more than processors, because some tests only wait. Folders are many tests;
+    a file, a test or `-k` are few, which have ended before a second process has begun.
     """
     few = any(".py" in word or word.startswith(("-k", "-n")) for word in session.posargs)
-    return () if few else ("-n", "auto")
+    return () if few else ("-n", str((os.cpu_count() or 1) + 1))
 
 
 def run_tests(session: nox.Session, *words: str, **options: Any) -> None:
