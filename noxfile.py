@@ -35,9 +35,12 @@ NIGHTLY = (
     "tests_full",
     "peers_full",
     "matrix",
+    "conformance",
     "conformance_bridge",
+    "conformance_cluster",
     "soak",
     "attack",
+    "storm",
     "fuzz",
     "bench",
     "mutants",
@@ -75,11 +78,12 @@ def npm_install(session: nox.Session, source: str, *options: str) -> Path:
 def at_once(session: nox.Session) -> tuple[str, ...]:
     """Return the options that run tests on all processors, unless the arguments name a few tests.
 
-    There is one process more than processors, because some tests only wait. Folders are many tests;
-    a file, a test or `-k` are few, which have ended before a second process has begun.
+    There is one process more than processors, because some tests only wait. Whoever is done takes
+    tests of another: those that wait stand side by side. Folders are many tests; a file, a test or
+    `-k` are few, which have ended before a second process has begun.
     """
     few = any(".py" in word or word.startswith(("-k", "-n")) for word in session.posargs)
-    return () if few else ("-n", str((os.cpu_count() or 1) + 1))
+    return () if few else ("-n", str((os.cpu_count() or 1) + 1), "--dist", "worksteal")
 
 
 def run_tests(session: nox.Session, *words: str, **options: Any) -> None:
@@ -175,6 +179,31 @@ def attack(session: nox.Session) -> None:
 
 
 @nox.session
+def cluster(session: nox.Session) -> None:
+    """Test clusters with a redis-server and an nginx, which are started; then a storm of 30 s.
+
+    `-- tests/cluster/redis` runs some of the tests, `-- --seconds 10 --seed 7` a storm alone.
+    Without the two programs tests are skipped, and there is no storm; in CI that is a failure.
+    """
+    install(session, "test", "peers", project=True)
+    is_storm = any(word.startswith("--") for word in session.posargs)
+    if not is_storm:
+        run_tests(session, *(session.posargs or ("tests/cluster", "tests/storm")))
+    if is_storm or not session.posargs:
+        words = session.posargs or ("--seconds", "30")
+        session.run("python", "-m", "tests.storm", *words)
+
+
+@nox.session
+def storm(session: nox.Session) -> None:
+    """Run five storms of 90 s over a cluster, and one with each sabotage; `-- --help`."""
+    install(session, "test", "peers", project=True)
+    runs = [["--runs", "5"], ["--sabotage", "all"]]
+    for words in [session.posargs] if session.posargs else runs:
+        session.run("python", "-m", "tests.storm", *words)
+
+
+@nox.session
 def fuzz(session: nox.Session) -> None:
     """Send a million made up and broken messages to every surface: `-- --help`.
 
@@ -204,6 +233,7 @@ def peers(session: nox.Session) -> None:
         "PEERS_TYPESCRIPT": str(npm_install(session, "tests/peers/typescript")),
         "PEERS_SERVERS": str(npm_install(session, "tests/peers/servers")),
         "PEERS_EXAMINED": str(npm_install(session, "tests/peers/examined")),
+        "PEERS_OIDC": str(npm_install(session, "tests/peers/auth/oidc")),
         # Its command line needs none of what only its pages are built with.
         "PEERS_INSPECTOR": str(npm_install(session, "tests/peers/inspector", "--omit=optional")),
     }
@@ -235,8 +265,8 @@ def matrix(session: nox.Session) -> None:
 
 @nox.session
 def conformance(session: nox.Session) -> None:
-    """Run the official conformance suite; `-- --leg client` and names narrow it."""
-    install(session, "node", project=True)
+    """Run the official conformance suite; `-- --leg client`, `--newest` and names narrow it."""
+    install(session, "node", "oauth", project=True)
     folder = npm_install(session, "tests/conformance/suite")
     module = ("python", "-m", "tests.conformance.run")
     session.run(*module, "--suite", str(folder), *session.posargs)
@@ -250,6 +280,15 @@ def conformance_bridge(session: nox.Session) -> None:
     module = ("python", "-m", "tests.conformance.run")
     for revision in ("2025-11-25", "2026-07-28"):
         session.run(*module, "--suite", str(folder), "--bridge", revision, *session.posargs)
+
+
+@nox.session
+def conformance_cluster(session: nox.Session) -> None:
+    """Run the suite's server leg over two nodes that share a Redis, behind a round robin."""
+    install(session, "node", "test", project=True)
+    folder = npm_install(session, "tests/conformance/suite")
+    module = ("python", "-m", "tests.conformance.run")
+    session.run(*module, "--suite", str(folder), "--cluster", *session.posargs)
 
 
 @nox.session

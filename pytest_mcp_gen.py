@@ -159,7 +159,7 @@ def _agreed(request: pytest.FixtureRequest, session: ClientSession | Refused) ->
     from mcp_gen.compat.plugin.connecting import Refused
 
     if isinstance(session, Refused):
-        marker = request.node.get_closest_marker("mcp_revisions")
+        marker = _test_of(request).get_closest_marker("mcp_revisions")
         if marker is not None and marker.args == ("all",):
             pytest.skip(session.text)
         pytest.fail(session.text, pytrace=False)
@@ -235,12 +235,18 @@ def _connection(
     config = request.config
     over = config.getoption("--mcp-over") or config.getini("mcp_over")
     root = config.inipath.parent if config.inipath else config.rootpath
-    return connected(request.node.stash[_test], mcp_client, mcp_server, over, root)
+    return connected(_test_of(request).stash[_test], mcp_client, mcp_server, over, root)
+
+
+def _test_of(request: pytest.FixtureRequest) -> Any:
+    """Return the test that a fixture is for; not every version of pytest gives `node` a type."""
+    untyped: Any = request
+    return untyped.node
 
 
 def _fixture_of_loop(request: pytest.FixtureRequest) -> str:
     """Return the name of the fixture that connects in the event loop of the test."""
-    node: Any = request.node
+    node = _test_of(request)
     config = request.config
     marker = node.get_closest_marker("asyncio")
     if marker is not None and _has_asyncio(config):
@@ -280,7 +286,7 @@ def _judged(request: pytest.FixtureRequest, revision: str | None) -> JudgedTest:
     # Loaded by tests that use it.
     from mcp_gen.compat.plugin.judged_test import JudgedTest, fail_on
 
-    item = request.node
+    item = _test_of(request)
     test: JudgedTest | None = item.stash.get(_test, None)
     if test is None:
         levels = fail_on(request.config.getini("mcp_fail_on"))
@@ -332,7 +338,7 @@ def mcp_recording(
 @pytest.fixture
 def mcp_replay(request: pytest.FixtureRequest, mcp_server: Any) -> ReplayReport:
     """Report of the replay of the recording that the decorator `mcp_recording` names."""
-    marker = request.node.get_closest_marker("mcp_recording")
+    marker = _test_of(request).get_closest_marker("mcp_recording")
     if marker is None:
         pytest.fail(
             'mcp_replay: name a recording, as in `@mcp_recording("talk.jsonl")`', pytrace=False
@@ -353,7 +359,7 @@ def mcp_replay(request: pytest.FixtureRequest, mcp_server: Any) -> ReplayReport:
     except McpGenError as error:
         pytest.fail(f"mcp_recording: {error}", pytrace=False)
     if not report.is_equal and "mcp_replay" not in signature(request.function).parameters:
-        request.node.stash[_differs] = str(report)
+        _test_of(request).stash[_differs] = str(report)
     return report
 
 

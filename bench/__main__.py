@@ -19,6 +19,7 @@ GROUPS = {
     "http": "calls over HTTP on 16 connections",
     "large": "long lists and texts over HTTP",
     "streams": "news of a change to many who listen",
+    "cluster": "what a shared store costs a call, and what it holds",
     "memory": "what HTTP sessions and streams weigh, and what is left of them",
     "codec": "decoding and encoding generated types",
     "hooks": "what hooks cost, used and unused",
@@ -26,6 +27,7 @@ GROUPS = {
     "imports": "import times, memory, start of a server",
     "mount": "what a mounted server adds to a call of a gateway",
     "bridge": "calls through a bridge",
+    "auth": "checks of access tokens: JWTs, known tokens, proofs of keys",
     "tools": "servers with 10 000 tools: start, and a call among them",
 }
 

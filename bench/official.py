@@ -13,6 +13,8 @@ from bench.child import ROOT
 __all__ = ["python", "requirement"]
 
 LIMIT_S = 300.0
+_ENGINES = ("httptools", "uvloop")
+"""Event loop and HTTP parser of the compared servers; the SDK itself does not ask for them."""
 _PLACE = ROOT / ".nox" / "official"
 """Folder of environments, where `nox` keeps its own too."""
 
@@ -27,13 +29,14 @@ def requirement() -> str:
 @cache
 def python() -> str:
     """Return the interpreter of the SDK's environment, which is created on first use."""
-    place = _PLACE / f"{requirement()}-py{sys.version_info[0]}.{sys.version_info[1]}"
+    version = f"py{sys.version_info[0]}.{sys.version_info[1]}"
+    place = _PLACE / "-".join((requirement(), *_ENGINES, version))
     found, done = place / "bin" / "python", place / "installed"
     if not done.exists():
         shutil.rmtree(place, ignore_errors=True)
         _run(sys.executable, "-m", "venv", str(place))
-        install = ("install", "--quiet", "--disable-pip-version-check", requirement())
-        _run(str(found), "-m", "pip", *install)
+        install = ("install", "--quiet", "--disable-pip-version-check")
+        _run(str(found), "-m", "pip", *install, requirement(), *_ENGINES)
         done.touch()
     return str(found)
 

@@ -10,8 +10,6 @@ from bench.programs.bare import PER_REQUEST
 
 __all__ = [
     "HANDSHAKE",
-    "LONG",
-    "LONG_BYTES",
     "PER_REQUEST",
     "call",
     "initialize",
@@ -22,9 +20,6 @@ __all__ = [
 
 HANDSHAKE = "2025-11-25"
 """The newest revision that begins with a handshake."""
-LONG = "text://long"
-"""The URI of a text that has `LONG_BYTES`."""
-LONG_BYTES = 1 << 20
 
 _CLIENT_INFO = {"name": "bench", "version": "1.0.0"}
 _PREFIX = "io.modelcontextprotocol"

@@ -166,15 +166,25 @@ class Streams:
             transport.write(opening)
         await asyncio.wait_for(self._all, WAIT_S)
 
-    async def spread_ms(self, change: bytes) -> float:
-        """Make a change, wait until every stream is notified, and return the time."""
+    async def spread_ms(self, change: bytes, *others: Streams) -> float:
+        """Make a change, wait until every stream is notified, and return the time.
+
+        Args:
+            change: Request that makes the change.
+            others: Streams of other nodes, which are notified, too.
+        """
         async with Wire(self._port) as wire:
-            self._missing = len(self._open)
-            self._all = asyncio.get_running_loop().create_future()
+            notified = [one.expect() for one in (self, *others)]
             started = time.perf_counter()
             await wire.ask(change)
-            await asyncio.wait_for(self._all, WAIT_S)
+            await asyncio.wait_for(asyncio.gather(*notified), WAIT_S)
             return (time.perf_counter() - started) * 1000
+
+    def expect(self) -> asyncio.Future[None]:
+        """Return a future of the moment in which every stream has been notified."""
+        self._missing = len(self._open)
+        self._all = asyncio.get_running_loop().create_future()
+        return self._all
 
     def count(self) -> None:
         """Count a stream that received the awaited message."""

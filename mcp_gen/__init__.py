@@ -16,9 +16,11 @@ if TYPE_CHECKING:
     from mcp_gen.client.tasks.tool_task import ToolTask
     from mcp_gen.client.tools.result_content import Media, images_of, links_of, media_of, text_of
     from mcp_gen.core.errors import (
+        AuthError,
         CommandEnded,
         HttpError,
         InputRefused,
+        InsufficientScope,
         InvalidParams,
         InvalidRequest,
         InvalidResult,
@@ -63,6 +65,7 @@ if TYPE_CHECKING:
     from mcp_gen.server.resources.files import FileResources
     from mcp_gen.server.server import Server
     from mcp_gen.server.session_state import SessionState
+    from mcp_gen.server.tasks.engine.taskiq_engine import TaskiqEngine
     from mcp_gen.server.tasks.options import Tasks
     from mcp_gen.server.transforms.argument import Argument
     from mcp_gen.server.transforms.transformed_tool import transformed
@@ -73,6 +76,7 @@ if TYPE_CHECKING:
 __all__ = [
     "Accepted",
     "Argument",
+    "AuthError",
     "CacheHints",
     "CallNext",
     "Cancelled",
@@ -90,6 +94,7 @@ __all__ = [
     "FileResources",
     "HttpError",
     "InputRefused",
+    "InsufficientScope",
     "InvalidParams",
     "InvalidRequest",
     "InvalidResult",
@@ -122,6 +127,7 @@ __all__ = [
     "TaskCancelled",
     "TaskGone",
     "TaskState",
+    "TaskiqEngine",
     "Tasks",
     "ToolError",
     "ToolNotApproved",
@@ -174,6 +180,7 @@ _HOMES = {
     "ServerConfig": "mcp_gen.manager.config",
     "Structured": "mcp_gen.server.content.blocks",
     "TaskState": "mcp_gen.client.tasks.state",
+    "TaskiqEngine": "mcp_gen.server.tasks.engine.taskiq_engine",
     "Tasks": "mcp_gen.server.tasks.options",
     "ToolTask": "mcp_gen.client.tasks.tool_task",
     "ChangeWatch": "mcp_gen.client.subscriptions.watch",

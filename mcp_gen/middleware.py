@@ -1,7 +1,8 @@
-"""Public middleware of servers: rate limit, timing, request log, result size limit, tool cache."""
+"""Public middleware of servers: rate limit, timing, result size, tool cache, request log, log."""
 
 from typing import TYPE_CHECKING, Any
 
+from mcp_gen.server.middleware.json_lines import JsonLines
 from mcp_gen.server.middleware.rate_limit import RateLimit
 from mcp_gen.server.middleware.records import Outcome, RequestRecord
 from mcp_gen.server.middleware.request_log import RequestLog
@@ -10,6 +11,7 @@ from mcp_gen.server.middleware.timing import Timing
 from mcp_gen.server.middleware.tool_cache import ToolCache
 
 __all__ = [
+    "JsonLines",
     "Outcome",
     "RateLimit",
     "RequestLog",

@@ -38,6 +38,8 @@ BELOW: Mapping[str, tuple[str, ...]] = {
     "mcp_gen.transports": LOWER,
     "mcp_gen.auth": LOWER,
     "mcp_gen.values": LOWER,
+    "mcp_gen.cluster": LOWER,
+    "mcp_gen.testing": LOWER,
     "mcp_gen.server": MIDDLE,
     "mcp_gen.client": MIDDLE,
 }
@@ -60,7 +62,7 @@ OUTSIDE: Mapping[str, frozenset[str]] = {
         "pydantic_core",
         "typing_extensions",
     },
-    "mcp_gen.core": (sys.stdlib_module_names - NO_IO) | {"msgspec", "orjson"},
+    "mcp_gen.core": (sys.stdlib_module_names - NO_IO) | {"msgspec", "orjson", "pybase64"},
 }
 """Imports that a package may make from outside of this project, where limited."""
 

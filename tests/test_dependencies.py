@@ -20,7 +20,13 @@ from tests.support.checks.import_graph import module_files
 ROOT = Path(__file__).parents[1]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))
 OURS = {"bench", "codegen", "examples", "mcp_gen", "mcp_wire", "outer_of_parcels", "tests"}
-COMES_WITH = {"click": "typer", "google": "google-genai", "h11": "uvicorn", "mcp_types": "mcp"}
+COMES_WITH = {
+    "click": "typer",
+    "google": "google-genai",
+    "h11": "uvicorn",
+    "key_value": "fastmcp",
+    "mcp_types": "mcp",
+}
 """Import names that are not called like the distribution that brings them."""
 
 
@@ -38,14 +44,17 @@ ALWAYS = names(PROJECT["project"]["dependencies"])
 EXTRAS = {name: names(each) for name, each in PROJECT["project"]["optional-dependencies"].items()}
 GROUPS = {name: names(each) for name, each in PROJECT["dependency-groups"].items()}
 
-OPTIONAL_MODULES = {"mcp_wire.pydantic": "pydantic"}
+OPTIONAL_MODULES = {
+    "mcp_wire.pydantic": "pydantic",
+    "mcp_gen.auth.proofs.jws": "auth",
+    "mcp_gen.cluster.redis": "redis",
+}
 """Packages that are imported on request only, and the extra that they need."""
 
 LAZY = {"rich", "typer"}
 """Needed by the command line alone: nothing outside of it imports them, at any time."""
 
 NOT_IMPORTED_HERE = {
-    "httptools": "uvicorn parses HTTP with it where it is installed",
     "uvloop": "uvicorn and users run their loop with it where it is installed",
 }
 """Declared dependencies that the runtime does not import itself, each with its reason."""

@@ -227,11 +227,13 @@ ROUTES: dict[str, tuple[Route, str, Limits]] = {
     "client over HTTP without a handshake": (by_client, PER_REQUEST, Limits(36, 9, 19)),
 }
 
-SOCKETS = "transports/http_client/sockets.py"
-"""The backend that httpcore2 calls: its frames belong to the library's walk."""
+WIRE = ("transports/http_client/sockets.py", "transports/http_client/answers.py")
+"""Files under httpcore2's interfaces, also called by httptools: part of the library's walk."""
+MOST_WITH_WIRE = 57
+"""The most frames of a client's call, those of `WIRE` too: three of them are headers."""
 
 
-async def walk_of(call: Call) -> Walk:
+async def walk_of(call: Call, without: tuple[str, ...] = WIRE) -> Walk:
     """The shortest walk of some warm calls: timers of the runtime may run during others."""
     for _ in range(WARM_CALLS):
         await call()
@@ -239,7 +241,7 @@ async def walk_of(call: Call) -> Walk:
     for _ in range(TRACED_CALLS):
         with traced() as walk:
             await call()
-        walks.append(walk.without(SOCKETS))
+        walks.append(walk.without(*without))
     return min(walks, key=len)
 
 
@@ -250,6 +252,13 @@ async def test_a_tool_call_passes_few_functions_and_rooms(name: str) -> None:
         walk = await walk_of(call)
     found = Limits(walk.frames, walk.rooms, walk.changes)
     assert all(map(int.__le__, found, limits)), f"{name}: {limits}\n{walk}"
+
+
+@pytest.mark.parametrize("revision", [HANDSHAKE, PER_REQUEST])
+async def test_the_wire_of_a_client_adds_few_functions(revision: str) -> None:
+    async with by_client(revision) as call:
+        walk = await walk_of(call, without=())
+    assert walk.frames <= MOST_WITH_WIRE, str(walk)
 
 
 async def test_a_function_added_to_the_walk_is_counted(monkeypatch: pytest.MonkeyPatch) -> None:

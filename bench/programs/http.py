@@ -1,11 +1,11 @@
-"""An HTTP server on a free port: `ours`, `bare REVISION`, `bare_streams` or `static`."""
+"""An HTTP server on a free port: `ours`, `plain`, `official`, `bare REVISION` and others."""
 
 from __future__ import annotations
 
 import socket
 import sys
 from collections.abc import Awaitable, Callable, MutableMapping
-from typing import Any, TypeAlias
+from typing import Any, Literal, TypeAlias
 
 import uvicorn
 
@@ -76,6 +76,33 @@ def ours() -> App:
     return server.asgi()
 
 
+def plain() -> App:
+    """Return our server without the encoders of the extra `fast`."""
+    modules: dict[str, Any] = sys.modules
+    modules.update(orjson=None, pybase64=None)
+    return ours()
+
+
+def official() -> App:
+    """Return a server of the official SDK."""
+    from mcp.server.transport_security import TransportSecuritySettings
+
+    from bench.programs.official_http import server
+
+    # The load generator names no port.
+    unchecked = TransportSecuritySettings(enable_dns_rebinding_protection=False)
+    app: App = server.streamable_http_app(json_response=True, transport_security=unchecked)
+    return app
+
+
+def clustered(url: str) -> App:
+    """Return our server as the app of a node that shares a store."""
+    from bench.programs.ours_http import server
+    from mcp_gen.cluster import Redis
+
+    return server.asgi(cluster=Redis(url))
+
+
 _bodies: dict[bytes, bytes] = {}
 
 
@@ -91,7 +118,7 @@ async def static(scope: Message, receive: Any, send: Any) -> None:
     await send({"type": "http.response.body", "body": body})
 
 
-def serve(app: App) -> None:
+def serve(app: App, *, lifespan: Literal["on", "off"]) -> None:
     """Print the port, then serve until stopped."""
     listener = socket.create_server(("127.0.0.1", 0), backlog=4096)
     print(listener.getsockname()[1], flush=True)
@@ -99,7 +126,7 @@ def serve(app: App) -> None:
         app,
         loop="uvloop",
         http="httptools",
-        lifespan="off",
+        lifespan=lifespan,
         access_log=False,
         log_level="warning",
         # Connections are kept while other rows are measured.
@@ -112,8 +139,11 @@ if __name__ == "__main__":
     kind, *rest = sys.argv[1:]
     apps: dict[str, Callable[..., App]] = {
         "ours": ours,
+        "plain": plain,
+        "official": official,
+        "clustered": clustered,
         "bare": bare,
         "bare_streams": bare_streams,
         "static": lambda: static,
     }
-    serve(apps[kind](*rest))
+    serve(apps[kind](*rest), lifespan="on" if kind == "official" else "off")

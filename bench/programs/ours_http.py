@@ -2,14 +2,12 @@
 
 import asyncio
 
+from bench.programs.long_contents import BLOB_URI, DATA, TEXT, TEXT_URI
 from bench.programs.ours import server
-from bench.requests import LONG, LONG_BYTES
 from mcp_gen import Context
 from mcp_gen.server.context.context import origin_of
 
 __all__ = ["server"]
-
-TEXT = "x" * LONG_BYTES
 
 
 @server.tool
@@ -28,10 +26,23 @@ async def add_aloud(a: int, b: int, ctx: Context) -> int:
     return a + b
 
 
-@server.resource(LONG)
+@server.tool
+async def add_aloud_later(a: int, b: int, ctx: Context) -> int:
+    """Say something, and add two numbers in the next turn of the loop."""
+    await add_aloud(a, b, ctx)
+    return await add_later(a, b)
+
+
+@server.resource(TEXT_URI)
 async def text() -> str:
     """A long text."""
     return TEXT
+
+
+@server.resource(BLOB_URI)
+async def data() -> bytes:
+    """A long blob."""
+    return DATA
 
 
 @server.tool

@@ -104,6 +104,8 @@ class Profile(Struct, frozen=True, kw_only=True, weakref=True):
     """True if a stream that can be resumed begins with an event without a message."""
     stream_drop_cancels: bool
     """True if a client cancels a request by closing its response stream."""
+    authorization_at_origin: bool
+    """True if the authorization server of a server is searched for at its own origin."""
     unknown_method_status: int
     """HTTP status of the answer to a method that the server does not have."""
     http_status: Mapping[int, int]

@@ -15,6 +15,8 @@ from mcp_gen.cli.commands.doctor import doctor
 from mcp_gen.cli.commands.init import init
 from mcp_gen.cli.commands.inspect import inspect
 from mcp_gen.cli.commands.lock import lock
+from mcp_gen.cli.commands.login import login
+from mcp_gen.cli.commands.logout import logout
 from mcp_gen.cli.commands.matrix import matrix
 from mcp_gen.cli.commands.methods import methods
 from mcp_gen.cli.commands.prompt import prompt
@@ -26,6 +28,8 @@ from mcp_gen.cli.commands.schema import schema
 from mcp_gen.cli.commands.stubs import stubs
 from mcp_gen.cli.commands.tools import tools
 from mcp_gen.cli.commands.types import types
+from mcp_gen.cli.commands.whoami import whoami
+from mcp_gen.cli.commands.worker import worker
 from mcp_gen.cli.console.advice import AdvisingCommand
 
 __all__ = ["app"]
@@ -71,8 +75,12 @@ app.command(cls=AdvisingCommand)(methods)
 app.command(cls=AdvisingCommand)(schema)
 app.command(cls=AdvisingCommand)(init)
 app.command(cls=AdvisingCommand)(run)
+app.command(cls=AdvisingCommand)(worker)
 app.command(cls=AdvisingCommand)(inspect)
 app.command(cls=AdvisingCommand)(tools)
 app.command(cls=AdvisingCommand)(call)
 app.command(cls=AdvisingCommand)(read)
 app.command(cls=AdvisingCommand)(prompt)
+app.command(cls=AdvisingCommand)(login)
+app.command(cls=AdvisingCommand)(whoami)
+app.command(cls=AdvisingCommand)(logout)

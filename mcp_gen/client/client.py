@@ -43,6 +43,7 @@ from mcp_wire.hooks import ClientHooks
 if TYPE_CHECKING:
     from mcp_gen.client.connecting.targets import Target
     from mcp_gen.client.session.session import ClientSession
+    from mcp_gen.core.transport.authorizing import RequestAuthorizer
     from mcp_gen.core.transport.protocols import Duplex
     from mcp_gen.transports.environment import Environment
     from mcp_gen.transports.http_client.endpoint import HeadersFrom
@@ -229,6 +230,7 @@ class Client(CallbackDecorators):
         result_revision: str | ModuleType | None = None,
         headers: HeadersFrom | None = None,
         bearer_token: str | None = None,
+        auth: RequestAuthorizer | None = None,
         http_client: Any = None,
         env: Environment = None,
         timeout_s: float = 60.0,
@@ -253,6 +255,9 @@ class Client(CallbackDecorators):
             headers: HTTP headers of every request: a mapping, or a function, sync or async, called
                 before each request. URLs only.
             bearer_token: Bearer token of every request. URLs only.
+            auth: Logs in where the server asks for it, and gives each request its token: `OAuth()`
+                or another one of `mcp_gen.auth`. It can serve several connections, and stays open.
+                No timeout runs while a user logs in. URLs only.
             http_client: AsyncClient of httpx2 or httpx that sends all requests and stays open. URLs
                 only.
             env: Environment variables of the command, in addition to basic ones such as PATH and
@@ -271,6 +276,7 @@ class Client(CallbackDecorators):
         Raises:
             UsageError: Unknown revision, or a target that cannot be connected to.
             TransportError: The command cannot be started, or the URL cannot be reached.
+            AuthError: The server asks for a token, and none can be had.
             HttpError: The server rejected the connection with an HTTP status.
             ProtocolError: There is no revision in common.
             McpError: The server returned an error.
@@ -290,6 +296,7 @@ class Client(CallbackDecorators):
             self._run_in_background,
             headers=headers,
             bearer_token=bearer_token,
+            auth=auth,
             http_client=http_client,
             env=env,
             probe_timeout_s=probe_timeout_s,

@@ -9,12 +9,14 @@ McpGenError
 │   └── InvalidResult      a result of the wrong shape, or an answer that does not fit its form
 │       └── UncheckedResult  the server's output schema takes too much time or memory to check
 ├── McpError               a JSON-RPC error, received from a peer or to be sent to it
+│   ├── InsufficientScope  the token of a request lacks scopes that the operation needs
 │   ├── MissingCapability  the client has not declared a capability that a request needs
 │   ├── TaskGone           the server does not know the task, or no longer
 │   └── UrlElicitationRequired  the user must open a URL first
 ├── ToolError              a tool failed; its result has `isError`
 ├── ToolNotApproved        a tool is not as it was when its server was locked
 ├── ResourceNotFound       the resource does not exist
+├── AuthError              no token that the server accepts, and none can be had
 ├── TransportError         messages cannot be sent or received
 │   ├── CommandEnded       the server's command has ended; `exit_status` tells how
 │   ├── HttpError          an HTTP response with an error status; see `status`
@@ -32,15 +34,17 @@ McpGenError
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any, ClassVar, NamedTuple
 
 import msgspec
 
 __all__ = [
+    "AuthError",
     "CommandEnded",
     "HttpError",
     "InputRefused",
+    "InsufficientScope",
     "InvalidParams",
     "InvalidRequest",
     "InvalidResult",
@@ -204,6 +208,26 @@ class MissingCapability(McpError):
         self.capability = capability
 
 
+class InsufficientScope(McpError):
+    """The token of a request lacks scopes that the operation needs.
+
+    Items with `scopes=` raise it before their handler runs; a handler may raise it, too. Over HTTP
+    the response has status 403 and names the scopes in `WWW-Authenticate`, so that the client can
+    ask its user for them. The error's data has the members `error` and `scope` of that header.
+
+    Args:
+        missing: The scopes that are needed and not granted; a text is split at its spaces.
+
+    Source: https://www.rfc-editor.org/rfc/rfc6750#section-3.1
+    """
+
+    def __init__(self, missing: Collection[str]) -> None:
+        self.missing = frozenset(missing.split() if isinstance(missing, str) else missing)
+        names = " ".join(sorted(self.missing))
+        data = {"error": "insufficient_scope", "scope": names}
+        super().__init__(InvalidRequest.code, f"the token lacks the scope {names}", data)
+
+
 class TaskGone(McpError):
     """The server does not know the task: it expired, belongs to another client, or never existed.
 
@@ -324,6 +348,22 @@ class ResourceNotFound(McpGenError):
     def __init__(self, uri: str | None = None) -> None:
         super().__init__(f"resource not found: {uri}" if uri else "resource not found")
         self.uri = uri
+
+
+class AuthError(McpGenError):
+    """Authorization failed: there is no token that the server accepts, and none can be had.
+
+    Args:
+        message: Whose fault it is, what was expected, and the next step; without secrets.
+        error: Error code of the authorization server, such as `invalid_grant`; None if it gave
+            none.
+
+    Source: https://www.rfc-editor.org/rfc/rfc6749#section-5.2
+    """
+
+    def __init__(self, message: str, error: str | None = None) -> None:
+        super().__init__(message)
+        self.error = error
 
 
 class TransportError(McpGenError):

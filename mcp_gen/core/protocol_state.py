@@ -274,6 +274,10 @@ class ProtocolState(Generic[W]):
         self._waiters[self._next_id] = waiter
         return self._next_id
 
+    def number_from(self, first: int) -> None:
+        """Give further requests to the peer ids above `first`."""
+        self._next_id = max(self._next_id, first)
+
     def waiter_of(self, id: RequestId | None) -> W | None:
         """Return the waiter of an open request; with None that of the only one, if there is one."""
         if id is None and len(self._waiters) == 1:

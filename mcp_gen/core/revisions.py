@@ -3,11 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from functools import cache
 
 import mcp_wire
 from mcp_gen.core.errors import UsageError
 
-__all__ = ["find_revision", "per_request", "select", "with_handshake"]
+__all__ = [
+    "find_revision",
+    "per_request",
+    "select",
+    "with_authorization_at_origin",
+    "with_handshake",
+]
 
 
 def find_revision(name: object, revisions: Iterable[str]) -> str | None:
@@ -42,3 +49,12 @@ def with_handshake(revisions: Iterable[str] = mcp_wire.REVISIONS) -> tuple[str, 
 def per_request(revisions: Iterable[str] = mcp_wire.REVISIONS) -> tuple[str, ...]:
     """Return those of `revisions` at which every request names its own revision in `_meta`."""
     return tuple(one for one in revisions if one in mcp_wire.VERSION_KEYS)
+
+
+@cache
+def with_authorization_at_origin() -> str | None:
+    """Return the newest revision at which authorization servers are searched for at the origin."""
+    return next(
+        (one for one in mcp_wire.REVISIONS[::-1] if mcp_wire.profile(one).authorization_at_origin),
+        None,
+    )

@@ -312,12 +312,15 @@ class ManagerCalls:
         if cache is None or session.profile.cache_hints:
             # The result has a TTL of the server: the cache of the session applies it.
             return await self._read(found, uri, timeout_s)
-        cached: latest.ReadResourceResult | None = cache.get(found.name, uri, session.principal)
+        reader = session.principal
+        cached: latest.ReadResourceResult | None = cache.get(found.name, uri, reader)
         if cached is not None:
             return cached
         changes = cache.changes
         result = await self._read(found, uri, timeout_s)
-        cache.put(found.name, uri, session.principal, result, changes)
+        if reader is None or reader == session.principal:
+            # Else another user has logged in meanwhile: it is not known whose result it is.
+            cache.put(found.name, uri, session.principal, result, changes)
         return result
 
     def forget_resources(self, server: str | None = None, uri: str | None = None) -> None:

@@ -7,7 +7,7 @@ import os
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, fields, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias, cast
 
 from mcp_gen.client.connecting.target_text import CommandLine, Url, parse_target
 from mcp_gen.client.connecting.targets import ConnectTarget, key_of
@@ -18,7 +18,9 @@ from mcp_gen.manager.config_file import ConfigEntry, ConfigEntryError, UnknownFi
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from mcp_gen.auth.configuring.auth_settings import AuthSettings
     from mcp_gen.client.connecting.targets import Target
+    from mcp_gen.core.transport.authorizing import RequestAuthorizer
     from mcp_gen.core.transport.protocols import Duplex, Posts
     from mcp_gen.transports.environment import Environment
     from mcp_gen.transports.http_client.endpoint import HeadersFrom
@@ -59,6 +61,9 @@ class ServerConfig:
             `sse` for HTTP+SSE of 2024-11-05 from the start.
         headers: With `url`: headers of every request, or a function that is called before each.
         bearer_token: With `url`: a bearer token.
+        auth: With `url`: logs in where the server asks for it; `OAuth()` or another one of
+            `mcp_gen.auth`, or the settings of a config file. The login of one server holds up no
+            other. What a program gives is not closed.
         http_client: With `url`: an AsyncClient of httpx2 or httpx that sends every request.
         target: A Server of this process, a transport, or a function that returns a new transport
             for each connection; or the text of any target of `Client.connect`, as `server.py:name`.
@@ -76,6 +81,7 @@ class ServerConfig:
     transport: Literal["http", "sse"] = "http"
     headers: HeadersFrom | None = None
     bearer_token: str | None = None
+    auth: RequestAuthorizer | AuthSettings | None = None
     http_client: Any = None
     target: Any = None
     revision: str | None = None
@@ -99,6 +105,20 @@ class ServerConfig:
             return "command"
         return "remote" if self.url is not None else "memory"
 
+    def authorizer(self, **options: Any) -> RequestAuthorizer | None:
+        """Return what logs in; settings make a new one.
+
+        Args:
+            options: Options of `AuthSettings.tokens`.
+
+        Raises:
+            UsageError: The settings do not fit together.
+        """
+        auth: Any = self.auth
+        if auth is None or hasattr(auth, "retry"):
+            return cast("RequestAuthorizer | None", auth)
+        return cast("AuthSettings", auth).authorizer(**options)
+
     def connect_target(
         self, probe_timeout_s: float, name: str | None = None
     ) -> tuple[Target, dict[str, Any]]:
@@ -113,6 +133,7 @@ class ServerConfig:
         web = {
             "headers": self.headers,
             "bearer_token": self.bearer_token,
+            "auth": self.authorizer(),
             "http_client": self.http_client,
         }
         if self.url is None:
@@ -146,6 +167,7 @@ class ServerConfig:
                 url,
                 headers=self.headers,
                 bearer_token=self.bearer_token,
+                auth=self.authorizer(),
                 client=self.http_client,
                 endpoint_timeout_s=endpoint_timeout_s,
             ),
@@ -159,6 +181,10 @@ def _shown_headers(headers: Any) -> str:
     return "<function>" if callable(headers) else shown_names(headers)
 
 
+def _shown_auth(auth: object) -> str:
+    return _shown_class(auth) if hasattr(auth, "retry") else repr(auth)
+
+
 def _shown_class(value: object) -> str:
     return f"<{type(value).__name__}>"
 
@@ -169,6 +195,7 @@ _SHOWN: Mapping[str, Callable[[Any], str]] = {
     "url": lambda url: repr(shown_url(url)),
     "headers": _shown_headers,
     "bearer_token": lambda _: f"<{HIDDEN}>",
+    "auth": _shown_auth,
     "http_client": _shown_class,
     "target": _shown_class,
 }
@@ -349,12 +376,16 @@ def _check(config: ServerConfig, where: str) -> None:
     targets = (config.command, config.url, config.target)
     if sum(one is not None for one in targets) != 1:
         raise ConfigEntryError(where, "expected one of `command`, `url` and `target`")
+    if config.auth is not None and config.url is None:
+        raise ConfigEntryError(f"{where}.auth", "expected a `url` with this")
 
 
 def _from_entry(entry: ConfigEntry, where: str) -> ServerConfig:
     named = ServerConfig(command=entry.command, args=entry.args, url=entry.url)
     if entry.target is not None:
         named = _from_text(entry.target, f"{where}.target")
+    if entry.auth is not None and named.url is None:
+        raise ConfigEntryError(f"{where}.auth", "expected a `url` with this")
     for name in ("env", "cwd", "headers"):
         if named.target is not None and getattr(entry, name):
             raise ConfigEntryError(f"{where}.{name}", "expected a `command` or a `url` with this")
@@ -364,6 +395,7 @@ def _from_entry(entry: ConfigEntry, where: str) -> ServerConfig:
         cwd=entry.cwd,
         transport="sse" if entry.type == "sse" else "http",
         headers=entry.headers,
+        auth=entry.auth,
         revision=entry.revision,
         timeout_s=entry.timeout_s,
         disabled=entry.disabled,

@@ -5,10 +5,13 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Any, Literal, NamedTuple
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import mcp_wire
 from mcp_gen.core.revisions import find_revision
+
+if TYPE_CHECKING:
+    from mcp_gen.auth.configuring.auth_settings import AuthSettings
 
 __all__ = ["ConfigEntry", "ConfigEntryError", "UnknownField", "read_entry"]
 
@@ -55,6 +58,7 @@ class ConfigEntry:
     url: str | None = field(default=None, repr=False)
     target: str | None = field(default=None, repr=False)
     headers: dict[str, str] | None = field(default=None, repr=False)
+    auth: AuthSettings | None = None
     disabled: bool = False
     revision: str | None = None
     timeout_s: float | None = None
@@ -170,6 +174,15 @@ class _Values:
             raise ConfigEntryError(where, f"expected one of {', '.join(mcp_wire.REVISIONS)}")
         return revision
 
+    def auth(self, value: Any, where: str) -> AuthSettings:
+        # Loaded only for servers with such a member.
+        from mcp_gen.auth.configuring.entry import EntryMistake, auth_settings
+
+        try:
+            return auth_settings(value, where, self.text, None if self._lenient else self._env)
+        except EntryMistake as mistake:
+            raise ConfigEntryError(mistake.where, mistake.what) from None
+
     def seconds(self, value: Any, where: str) -> float:
         if isinstance(value, bool) or not isinstance(value, int | float) or value <= 0:
             raise ConfigEntryError(where, "expected a number of seconds above 0")
@@ -185,6 +198,7 @@ _READ: Mapping[str, Callable[[_Values, Any, str], Any]] = {
     "url": _Values.url,
     "target": _Values.text,
     "headers": _Values.by_name,
+    "auth": _Values.auth,
     "revision": _Values.revision,
     "timeout_s": _Values.seconds,
 }

@@ -51,6 +51,7 @@ class ManagedServer(ConnectionSupervisor):
         self._set_state("failed")
         self.tried.set()
         await self._disconnect()
+        await self._close_authorizer()
 
     async def reconnect(self) -> None:
         """Connect now: also a server that was given up, is disabled, or is connected.

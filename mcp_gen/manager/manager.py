@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     import os
     from types import TracebackType
 
+    from mcp_gen.auth.client.oauth import OnAuthorize, RedirectReceiver
     from mcp_gen.client.client import Client
     from mcp_gen.client.session.session import ClientSession
     from mcp_gen.contracts.approval import OnToolChange
@@ -81,6 +82,10 @@ class ClientManager(ManagerCalls):
             hints (it can from 2026-07-28). 0 caches nothing.
         max_cached_results: The most cached resources.
         max_cached_bytes: The most bytes of cached contents over all.
+        on_authorize: How users log in at servers whose `auth` is in a config file; see `OAuth`.
+            None: by a browser, and a redirect on loopback.
+        redirect_uri: Where browsers come back to, at servers whose `auth` names no other: needed
+            if `on_authorize` is a function.
         lock: Locks that `mcp-gen lock` has written, by the name of the server: files. Tools of
             these servers have to be as their lock has them, descriptions and schemas included;
             those of other servers may be any.
@@ -111,6 +116,8 @@ class ClientManager(ManagerCalls):
         resource_ttl_s: float = 60.0,
         max_cached_results: int = 256,
         max_cached_bytes: int = 32 * 1024 * 1024,
+        on_authorize: OnAuthorize | RedirectReceiver | None = None,
+        redirect_uri: str | None = None,
         lock: Mapping[str, str | os.PathLike[str]] | None = None,
         on_tool_change: OnToolChange = "refuse",
     ) -> None:
@@ -141,6 +148,8 @@ class ClientManager(ManagerCalls):
             "list_timeout_s": list_timeout_s,
             "list_ttl_s": list_ttl_s,
             "list_pause_s": max(list_timeout_s, 1.0),
+            "on_authorize": on_authorize,
+            "redirect_uri": redirect_uri,
         }
         self._cache_limits = (resource_ttl_s, max_cached_results, max_cached_bytes)
         self._policy: ReconnectPolicy | None = None
@@ -164,8 +173,8 @@ class ClientManager(ManagerCalls):
         """Return a manager of the servers in an `mcpServers` JSON file, as hosts use it.
 
         A server has a `command` with `args`, `env` and `cwd`, or a `url` with `headers`. `type` is
-        `stdio`, `http` or `sse`; a server with `disabled` is not connected to. `revision` and
-        `timeout_s` are specific to this package. Other keys are reported in `problems`.
+        `stdio`, `http` or `sse`; a server with `disabled` is not connected to. `revision`,
+        `timeout_s` and `auth` are specific to this package. Other keys are reported in `problems`.
 
         Args:
             path: The file, in UTF-8.

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import base64
-import binascii
 from collections.abc import Callable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
@@ -11,6 +9,7 @@ import msgspec
 from msgspec import UNSET
 
 from mcp_gen.core.errors import UsageError
+from mcp_gen.core.text_encoding import decode_base64
 
 if TYPE_CHECKING:
     from mcp_gen.manager.model_formats import Api, Json
@@ -134,8 +133,8 @@ def _part(block: Any) -> Iterator[ResultPart]:
     mime_type = getattr(inner, "mime_type", None) or "application/octet-stream"
     what = f"{mime_type} {uri}".rstrip()
     try:
-        size_bytes = len(base64.b64decode(data, validate=True))
-    except (binascii.Error, ValueError):
+        size_bytes = len(decode_base64(data))
+    except ValueError:
         yield ResultPart(f"[{what}: it is not valid base64]")
         return
     yield ResultPart(f"{what}, {size_bytes} bytes", mime_type, data, uri, size_bytes)
@@ -234,7 +233,7 @@ def _to_gemini(
     if id is not None:
         response["id"] = id
     media = [
-        {"inline_data": {"mime_type": one.mime_type, "data": base64.b64decode(one.data)}}
+        {"inline_data": {"mime_type": one.mime_type, "data": decode_base64(one.data)}}
         for one in parts
         if one.mime_type is not None
     ]

@@ -5,7 +5,9 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import logging
-from dataclasses import dataclass
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 from mcp_gen.core.errors import (
@@ -22,9 +24,13 @@ from mcp_gen.manager.events import ManagerEvent
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
+    from contextlib import AbstractAsyncContextManager
+    from types import TracebackType
 
+    from mcp_gen.auth.client.oauth import OnAuthorize, RedirectReceiver
     from mcp_gen.client.client import Client
     from mcp_gen.client.session.session import ClientSession
+    from mcp_gen.core.transport.authorizing import RequestAuthorizer
     from mcp_gen.manager.config import ServerConfig
     from mcp_gen.manager.events import EventDispatcher, Kind, Reconnect
     from mcp_wire import latest
@@ -55,8 +61,77 @@ class ReconnectPolicy:
     list_timeout_s: float
     list_ttl_s: float
     list_pause_s: float
+    on_authorize: OnAuthorize | RedirectReceiver | None
+    redirect_uri: str | None
     at_once: dict[str, asyncio.Semaphore]
     """Limits of concurrent connection attempts, by kind of server."""
+
+
+class ConnectSlot:
+    """One of the connection attempts that are allowed at a time, with its time limit.
+
+    Args:
+        at_once: The limit of attempts at a time.
+        limit_s: Seconds that the attempt may take; a login is no part of it.
+    """
+
+    def __init__(self, at_once: asyncio.Semaphore, limit_s: float) -> None:
+        self._at_once = at_once
+        self._limit_s = limit_s
+        self._timeout = asyncio.timeout(None)
+        self._held = False
+        self._logins = 0
+
+    async def __aenter__(self) -> ConnectSlot:
+        await self._acquire()
+        try:
+            await self._timeout.__aenter__()
+        except BaseException:
+            self._release()
+            raise
+        self._restart()
+        return self
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self._release()
+        await self._timeout.__aexit__(kind, error, trace)
+
+    @asynccontextmanager
+    async def login(self) -> AsyncGenerator[None, None]:
+        """Leave the slot to other servers while a user logs in; wait for it afterwards."""
+        self._logins += 1
+        self._reschedule(None)
+        self._release()
+        try:
+            yield
+        finally:
+            self._logins -= 1
+        if not self._logins:
+            if not self._held:
+                await self._acquire()
+            self._restart()
+
+    def _restart(self) -> None:
+        self._reschedule(asyncio.get_running_loop().time() + self._limit_s)
+
+    def _reschedule(self, when: float | None) -> None:
+        # The attempt may be over, and this request about to be cancelled.
+        with contextlib.suppress(RuntimeError):
+            self._timeout.reschedule(when)
+
+    async def _acquire(self) -> None:
+        await self._at_once.acquire()
+        self._held = True
+
+    def _release(self) -> None:
+        if self._held:
+            self._held = False
+            self._at_once.release()
 
 
 class ConnectionSupervisor:
@@ -103,6 +178,9 @@ class ConnectionSupervisor:
         self._unstable = 0
         self._was_connected = False
         self._task: asyncio.Task[None] | None = None
+        self._slot: ConnectSlot | None = None
+        self._auth: RequestAuthorizer | None = None
+        """What logs in; kept over reconnects, for it has the tokens."""
 
     # --- connection loop ---
 
@@ -182,12 +260,17 @@ class ConnectionSupervisor:
         assert self.config
         config, policy = self.config, self._policy
         limit_s = config.connect_timeout_s or policy.connect_timeout_s
-        async with policy.at_once[config.kind]:
-            try:
-                async with asyncio.timeout(limit_s):
-                    await self._open(config)
-            except TimeoutError:
-                raise RequestTimeout(f"{self.name}: not connected within {limit_s:g} s") from None
+        self._slot = ConnectSlot(policy.at_once[config.kind], limit_s)
+        try:
+            async with self._slot:
+                await self._open(config)
+        except TimeoutError:
+            raise RequestTimeout(f"{self.name}: not connected within {limit_s:g} s") from None
+        finally:
+            self._slot = None
+
+    def _login(self) -> AbstractAsyncContextManager[None] | None:
+        return None if self._slot is None else self._slot.login()
 
     async def _open(self, config: ServerConfig) -> None:
         session = self.session
@@ -198,6 +281,8 @@ class ConnectionSupervisor:
             await self._reopen()
         else:
             await self._disconnect()
+            if config.auth is not None:
+                config = replace(config, auth=self._authorizer(config))
             target, options = config.connect_target(self._policy.probe_timeout_s, self.name)
             self.session = session = await self._client.connect(
                 target,
@@ -210,6 +295,28 @@ class ConnectionSupervisor:
             self._reopen, session.connect_again = session.connect_again, None
         if config.timeout_s is not None:
             session.default_timeout_s = config.timeout_s
+
+    def _authorizer(self, config: ServerConfig) -> RequestAuthorizer:
+        # Loaded only with an authorizer.
+        from mcp_gen.auth.configuring.patient import PatientAuthorizer
+
+        if self._auth is None:
+            self._auth = config.authorizer(
+                client_name=self._client.name,
+                on_authorize=self._policy.on_authorize,
+                redirect_uri=self._policy.redirect_uri,
+            )
+        assert self._auth is not None
+        return PatientAuthorizer(self._auth, self._login)
+
+    async def _close_authorizer(self) -> None:
+        if (
+            self._auth is not None
+            and self.config is not None
+            and self._auth is not self.config.auth
+        ):
+            await self._auth.aclose()
+        self._auth = None
 
     async def _is_alive(self, session: ClientSession) -> bool:
         """Return True if a server that failed a request still answers in the same session.

@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
+import time
+from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from mcp_gen.core.errors import UsageError
-from mcp_gen.server.input_requests.request_state import OnceStore, RequestStateSealer
+from mcp_gen.core.stores.once import MemoryOnceStore
+from mcp_gen.server.input_requests.request_state import RequestStateSealer
 from mcp_gen.server.input_requests.run import current_rounds, previous_rounds
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from mcp_gen.core.stores.cluster import Cluster
+    from mcp_gen.core.stores.once import OnceStore
     from mcp_gen.server.context.answers import Answer, Messages
     from mcp_gen.server.context.context import Context
     from mcp_gen.server.context.services import (
-        OnceValues,
         RequestServices,
         RequestStates,
         RoundsView,
@@ -55,13 +59,40 @@ class Runtime:
         if max_rounds < 1:
             raise UsageError(f"max_rounds={max_rounds}: a request has at least 1 round")
         self.kernel = kernel
-        self.request_states: RequestStates = RequestStateSealer(
-            request_state_keys, request_state_ttl_s
-        )
-        self.once_store: OnceValues = OnceStore(request_state_ttl_s)
+        self.sealer = RequestStateSealer(request_state_keys, request_state_ttl_s)
+        self.request_states: RequestStates = self.sealer
+        self.once_store: OnceStore = MemoryOnceStore(request_state_ttl_s, time.monotonic)
         self.max_rounds = max_rounds
         self.lifespan_value: Any = None
         self._session_state = session_state
+        self.hide_unauthorized = False
+        """True if lists leave out items whose scopes the token of the request lacks."""
+
+    def use_cluster(self, cluster: Cluster) -> None:
+        """Share `requestState`, the values of `once` and `Context.state` with other nodes.
+
+        Keys and a state store of the user are kept: other nodes have them as well.
+
+        Raises:
+            UsageError: The values of `once` would be gone before a `requestState` expires.
+        """
+        if cluster.once.ttl_s < self.sealer.ttl_s:
+            raise UsageError(
+                f"request_state_ttl_s={self.sealer.ttl_s:g}: the cluster keeps values of "
+                f"`ctx.once` for {cluster.once.ttl_s:g} s alone: set `Redis(..., once_ttl_s=...)` "
+                "to as long"
+            )
+        # Loaded with a cluster.
+        from mcp_gen.server.session_state import SessionState
+
+        self.sealer.share_keys(cluster.request_state_keys)
+        use_stores = partial(self._use_stores, cluster, self._session_state or SessionState())
+        use_stores()
+        cluster.on_emptied(use_stores)
+
+    def _use_stores(self, cluster: Cluster, given: SessionState) -> None:
+        self.once_store = cluster.once
+        self._session_state = given.in_store(cluster.states)
 
     def services(self, ctx: Context) -> RequestServices:
         """Return the services of a request."""

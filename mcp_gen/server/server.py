@@ -24,6 +24,7 @@ from mcp_gen.server.dispatch.extensions import ExtensionRegistry
 from mcp_gen.server.dispatch.handlers import HandlerParts, Handlers
 from mcp_gen.server.dispatch.on_demand import AppsOnDemand, TasksOnDemand
 from mcp_gen.server.listing.cache_hints import CacheHints, Hints
+from mcp_gen.server.listing.scopes import check_scopes
 from mcp_gen.server.listing.tags import Visibility
 from mcp_gen.server.mounting.mounts import Mounts
 from mcp_gen.server.notifications.log_messages import ClientLogs
@@ -33,7 +34,7 @@ from mcp_gen.server.prompts.registry import PromptRegistry
 from mcp_gen.server.resources.registry import ResourceRegistry
 from mcp_gen.server.serving.api import ServingApi
 from mcp_gen.server.serving.lifespan import Lifespan
-from mcp_gen.server.serving.option_checks import check_prefix, checks_server
+from mcp_gen.server.serving.option_checks import check_prefix, checks_server, scoped_items
 from mcp_gen.server.serving.parts import ServerParts
 from mcp_gen.server.serving.per_connection import PerConnection
 from mcp_gen.server.serving.runner import ServerRunner
@@ -156,6 +157,9 @@ class Server(ToolsApi, ResourcesApi, CompletionsApi, ListsApi, ServingApi, Gener
         unknown_arguments: `"refuse"` calls of functions with arguments that they do not have, and
             name the nearest argument; or `"ignore"` such arguments. Tools and prompts may have it
             in their own way. A tool with an input schema of its own does as that says.
+        hide_unauthorized: True leaves items with `scopes=` that the token of a request lacks out of
+            lists, which are then private to their client. False shows them: a call is refused with
+            the scopes that are missing, and the client can ask its user for them.
 
     Raises:
         UsageError: an unknown revision, a key that is too short, or a limit that is not above 0.
@@ -178,7 +182,7 @@ class Server(ToolsApi, ResourcesApi, CompletionsApi, ListsApi, ServingApi, Gener
         include_tags: Collection[str] | None = None,
         exclude_tags: Collection[str] = (),
         tags_in_meta: bool = False,
-        cache_hints: CacheHints = CacheHints(),  # noqa: B008  # it is frozen
+        cache_hints: CacheHints = CacheHints(),
         experimental: Mapping[str, dict[str, Any]] | None = None,
         extensions: Iterable[ExtensionArg] = (),
         lifespan: Callable[[Server[Any]], AbstractAsyncContextManager[App]] | None = None,
@@ -190,7 +194,7 @@ class Server(ToolsApi, ResourcesApi, CompletionsApi, ListsApi, ServingApi, Gener
         max_progress_per_s: float | None = 100.0,
         max_log_per_s: float | None = 1_000.0,
         max_log_bytes: int | None = 64 * 1024,
-        peer_limits: PeerLimits = PeerLimits(),  # noqa: B008  # it is frozen
+        peer_limits: PeerLimits = PeerLimits(),
         mask_errors: bool = False,
         schema_timeout_s: float = 1.0,
         request_state_keys: Sequence[str | bytes] = (),
@@ -199,6 +203,7 @@ class Server(ToolsApi, ResourcesApi, CompletionsApi, ListsApi, ServingApi, Gener
         tasks: Tasks | None = None,
         session_state: SessionState | None = None,
         unknown_arguments: UnknownArguments = "refuse",
+        hide_unauthorized: bool = False,
     ) -> None:
         check_unknown_arguments("Server", unknown_arguments)
         self.name = name
@@ -294,6 +299,9 @@ class Server(ToolsApi, ResourcesApi, CompletionsApi, ListsApi, ServingApi, Gener
                 has_state_keys=bool(request_state_keys),
                 check=on_demand.check,
                 end_tasks=task_manager.aclose,
+                scoped_items=partial(scoped_items, self),
+                notify=self.notify,
+                join=lambda cluster: self.runtime.use_cluster(cluster),
             ),
             request_state_keys=request_state_keys,
             request_state_ttl_s=request_state_ttl_s,
@@ -301,6 +309,7 @@ class Server(ToolsApi, ResourcesApi, CompletionsApi, ListsApi, ServingApi, Gener
             session_state=session_state,
         )
         """Internal parts that other rooms of this package use; not part of the public API."""
+        self.runtime.hide_unauthorized = hide_unauthorized
         self.tools.enable_tasks = task_manager.enable
         self.tools.enable_apps = on_demand.add_tool
         self.tools.arms = kernel.extensions.arms
@@ -337,6 +346,7 @@ class Server(ToolsApi, ResourcesApi, CompletionsApi, ListsApi, ServingApi, Gener
         separator: str = "_",
         include_tags: Collection[str] | None = None,
         exclude_tags: Collection[str] = (),
+        scopes: Collection[str] = (),
     ) -> None:
         """Offer the features of another server: one of this process, or a client session.
 
@@ -363,6 +373,8 @@ class Server(ToolsApi, ResourcesApi, CompletionsApi, ListsApi, ServingApi, Gener
             include_tags: Tags of which an item of the mounted server needs one; None if it needs
                 none. Tags of a session's server are not known here: use `filter_tools`.
             exclude_tags: Tags whose items are left out.
+            scopes: Scopes that the access token of every request to the mount needs, beside those
+                of its items; see `tool`.
 
         Raises:
             UsageError: an invalid prefix, a name or URI that is taken, a server that would be
@@ -370,10 +382,11 @@ class Server(ToolsApi, ResourcesApi, CompletionsApi, ListsApi, ServingApi, Gener
         """
         check_prefix(prefix)
         visibility = Visibility.of(include_tags, exclude_tags)
+        needed = check_scopes(scopes, f"mount {prefix!r}: scopes")
         if isinstance(other, Server):
-            self.mounts.mount_server(prefix, other, separator, visibility)
+            self.mounts.mount_server(prefix, other, separator, visibility, needed)
         else:
-            self.mounts.mount_session(prefix, other, separator, visibility)
+            self.mounts.mount_session(prefix, other, separator, visibility, needed)
 
     def unmount(self, mounted: str | Server | RemoteSession) -> None:
         """Remove a mount. Calls in progress go on.

@@ -5,11 +5,13 @@ from __future__ import annotations
 import inspect
 import time
 from collections.abc import Callable
+from copy import copy
 from typing import TYPE_CHECKING
 
 from mcp_gen.core.errors import UsageError
 from mcp_gen.core.mistakes.checks import explains_calls
 from mcp_gen.core.stores.state import MemoryStateStore
+from mcp_gen.server.context.context import origin_of
 from mcp_gen.server.context.state import State
 
 if TYPE_CHECKING:
@@ -34,7 +36,8 @@ class SessionState:
         key: Function `key(ctx)` that returns the key of the client that a request belongs to. Only
             take what a client cannot invent, such as `ctx.principal`: who knows a key has its
             state. With a key, state outlives sessions. None: the id of the session.
-        store: Store of the values; None keeps them in the memory of this process.
+        store: Store of the values; None keeps them in the memory of this process, or with a
+            cluster in its store.
         ttl_s: Seconds after the last `set` until the state of a client expires.
         max_bytes: Most bytes of the names and values of one client.
         clock: Returns the time in seconds since the epoch; None for `time.time`.
@@ -60,11 +63,20 @@ class SessionState:
         if max_bytes < 1:
             raise UsageError(f"SessionState: max_bytes={max_bytes}: expected at least 1")
         self._key = key
+        self._has_own_store = store is not None
         # Not `or`: an empty store is falsy.
         self._store: StateStore = MemoryStateStore() if store is None else store
         self._ttl_s = ttl_s
         self._max_bytes = max_bytes
         self._clock = clock or time.time
+
+    def in_store(self, store: StateStore) -> SessionState:
+        """Return these options with a store, unless they name one of their own."""
+        if self._has_own_store:
+            return self
+        found = copy(self)
+        found._store = store
+        return found
 
     def of(self, ctx: Context) -> State:
         """Return the state of the client of a request.
@@ -72,7 +84,7 @@ class SessionState:
         Raises:
             UsageError: The request has no session, or `key` returns no text for it.
         """
-        key, session = self._key, ctx.session
+        key, session_id = self._key, _session_id(ctx)
         if key is not None:
             name = key(ctx)
             if not isinstance(name, str) or not name:
@@ -81,8 +93,8 @@ class SessionState:
                     "client: refuse the request, or return a key for it"
                 )
             owner = f"key/{name}"
-        elif session is not None:
-            owner = f"session/{session.id}"
+        elif session_id is not None:
+            owner = f"session/{session_id}"
         else:
             raise UsageError(
                 f"ctx.state: this request belongs to no session (revision {ctx.revision}): say "
@@ -98,6 +110,12 @@ class SessionState:
             max_bytes=self._max_bytes,
             clock=self._clock,
         )
+
+
+def _session_id(ctx: Context) -> str | None:
+    session = ctx.session
+    # A worker has no session, but keeps state for that of the request.
+    return origin_of(ctx).away_from if session is None else session.id
 
 
 def _name_of(key: object) -> str:

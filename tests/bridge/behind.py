@@ -2,24 +2,22 @@
 
 from __future__ import annotations
 
-import asyncio
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
-from dataclasses import dataclass
 from typing import Any
 
 import pytest
 
 import mcp_wire
-from mcp_gen import Accepted, Context, Server
+from mcp_gen import Context, Server
 from mcp_gen.compat.bridge.bridge import Bridge
 from mcp_gen.compat.bridge.limits import BridgeLimits
 from tests.support.frames import HANDSHAKE, PER_REQUEST
-from tests.support.peers.asked import WAIT_S
 from tests.support.peers.connect import talk
 from tests.support.peers.conversation import Conversation
+from tests.support.peers.questions import add_asking_tools
 
-__all__ = ["ANSWERS", "QUICK", "Name", "at_any", "at_differing", "shop", "through", "until"]
+__all__ = ["QUICK", "at_any", "at_differing", "shop", "through"]
 
 OLDEST = mcp_wire.REVISIONS[0]
 QUICK = BridgeLimits(settle_s=0.0)
@@ -43,22 +41,6 @@ at_differing = pytest.mark.parametrize(
 )
 """The pairs of revisions that are most apart."""
 
-ANSWERS: dict[str, Any] = {
-    "elicitation/create": lambda asked: {"action": "accept", "content": {"name": "Ada"}},
-    "sampling/createMessage": lambda asked: {
-        "role": "assistant",
-        "model": "m",
-        "content": {"type": "text", "text": "Hello!"},
-    },
-    "roots/list": lambda asked: {"roots": [{"uri": "file:///home"}]},
-}
-"""Answers of a client to every question."""
-
-
-@dataclass
-class Name:
-    name: str
-
 
 def shop(revision: str, **options: Any) -> Server:
     """Return a server of one revision with something of every feature."""
@@ -73,22 +55,7 @@ def shop(revision: str, **options: Any) -> Server:
         await ctx.log("info", {"thing": thing})
         return f"{thing}: 3"
 
-    @server.tool
-    async def ask(ctx: Context) -> str:
-        """Ask the user."""
-        answer = await ctx.elicit("Who?", Name)
-        return answer.content.name if isinstance(answer, Accepted) else answer.action
-
-    @server.tool
-    async def think(ctx: Context) -> str:
-        """Ask the model."""
-        said = await ctx.sample("hi", max_tokens=5)
-        return str(getattr(said.content, "text", said))
-
-    @server.tool
-    async def look(ctx: Context) -> str:
-        """Request the roots."""
-        return " ".join(root.uri for root in await ctx.list_roots())
+    add_asking_tools(server)
 
     @server.prompt
     def offer(thing: str) -> str:
@@ -115,8 +82,7 @@ async def _through(
     server: Any, revision: str, over: str, bridge: dict[str, Any], options: dict[str, Any]
 ) -> AsyncIterator[Conversation]:
     made = Bridge(server, **{"limits": QUICK, **bridge})
-    make: Callable[[], Any] = lambda: made  # noqa: E731
-    async with talk(make, revision, over=over, **options) as client:
+    async with talk(lambda: made, revision, over=over, **options) as client:
         yield client
 
 
@@ -130,11 +96,3 @@ def through(
 ) -> AbstractAsyncContextManager[Conversation]:
     """Open a conversation at a revision with a server, through a new bridge."""
     return _through(server, revision, over, bridge or {}, options)
-
-
-async def until(condition: Callable[[], Any]) -> None:
-    """Wait until the condition is true, turn by turn of the loop."""
-    async with asyncio.timeout(WAIT_S):
-        # The conditions are of many kinds, and few of them have an event.
-        while not condition():  # noqa: ASYNC110
-            await asyncio.sleep(0)

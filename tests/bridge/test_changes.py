@@ -6,8 +6,9 @@ from typing import Any
 
 import mcp_wire
 from mcp_gen import Context, Server
-from tests.bridge.behind import at_any, at_differing, shop, through, until
+from tests.bridge.behind import at_any, at_differing, shop, through
 from tests.support.frames import HANDSHAKE, PER_REQUEST
+from tests.support.loop import until
 from tests.support.peers.asked import Asked
 from tests.support.peers.conversation import Conversation
 

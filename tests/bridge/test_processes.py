@@ -7,10 +7,10 @@ from typing import Any
 import pytest
 
 import mcp_wire
-from tests.bridge.behind import ANSWERS
 from tests.bridge.programs import before_handshake, before_per_request
 from tests.support.frames import HANDSHAKE, PER_REQUEST
 from tests.support.peers.connect import talk
+from tests.support.peers.questions import ANSWERS
 
 OLDEST = mcp_wire.REVISIONS[0]
 

@@ -14,10 +14,12 @@ from mcp_gen.compat.bridge.bridge import Bridge
 from mcp_gen.compat.bridge.limits import BridgeLimits
 from mcp_gen.core.errors import McpError
 from mcp_gen.server.relaying.suspended_calls import CALL_GONE
-from tests.bridge.behind import ANSWERS, Name, at_any, shop, through, until
+from tests.bridge.behind import at_any, shop, through
 from tests.support.frames import HANDSHAKE, PER_REQUEST
+from tests.support.loop import until
 from tests.support.peers.asked import WAIT_S
 from tests.support.peers.connect import talk, talk_to
+from tests.support.peers.questions import ANSWERS, Name
 
 KEYS = ["a secret of two processes"]
 
@@ -141,10 +143,10 @@ async def test_a_retry_at_another_process_is_refused_by_name() -> None:
         Bridge(shop(HANDSHAKE), request_state_keys=KEYS, limits=BridgeLimits(settle_s=0))
         for _ in range(2)
     )
-    async with talk(lambda: one, PER_REQUEST, answers=ANSWERS) as client:  # type: ignore[arg-type,return-value]
+    async with talk(lambda: one, PER_REQUEST, answers=ANSWERS) as client:
         result = await client.begin("tools/call", {"name": "ask"}).result()
         again = {"name": "ask", **await client.answers_to(result)}
-    async with talk(lambda: other, PER_REQUEST, answers=ANSWERS) as client:  # type: ignore[arg-type,return-value]
+    async with talk(lambda: other, PER_REQUEST, answers=ANSWERS) as client:
         refused = await client.refusal("tools/call", again)
     assert refused.data == {"reason": CALL_GONE}
     assert "make it anew" in str(refused)

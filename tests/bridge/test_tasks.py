@@ -11,9 +11,11 @@ import mcp_wire
 from mcp_gen import Client, Context, Server
 from mcp_gen.compat.bridge.bridge import Bridge
 from mcp_wire.extensions.tasks import EXTENSION
-from tests.bridge.behind import ANSWERS, Name, through, until
+from tests.bridge.behind import through
 from tests.support.frames import HANDSHAKE, PER_REQUEST
+from tests.support.loop import until
 from tests.support.peers.asked import WAIT_S
+from tests.support.peers.questions import ANSWERS, Name
 
 OLDEST = mcp_wire.REVISIONS[0]
 
@@ -38,12 +40,11 @@ def worker(inside: str) -> Server:
 @pytest.mark.parametrize("over", ["memory", "http"])
 async def test_tasks_pass_where_both_sides_have_the_same(revision: str, over: str) -> None:
     bridge = Bridge(worker(revision))
-    target: Any = bridge
     async with Client("agent", tasks=True) as client:
-        session = await client.connect(target, revision=revision)
+        session = await client.connect(bridge, revision=revision)
         task = await session.start_tool("work", {"thing": "bolt"})
         result = await task.result()
-    assert result.content[0].text == "bolt is done"  # type: ignore[union-attr]
+    assert [getattr(one, "text", None) for one in result.content] == ["bolt is done"]
     await bridge.aclose()
 
 

@@ -14,10 +14,12 @@ from mcp_gen.compat.bridge.bridge import Bridge
 from mcp_gen.compat.bridge.limits import BridgeLimits
 from mcp_gen.core.errors import UsageError
 from mcp_gen.transports.memory import memory_pair
-from tests.bridge.behind import ANSWERS, shop, through, until
+from tests.bridge.behind import shop, through
 from tests.support.frames import HANDSHAKE, PER_REQUEST
+from tests.support.loop import until
 from tests.support.peers.asked import WAIT_S
 from tests.support.peers.connect import talk_to
+from tests.support.peers.questions import ANSWERS
 
 OLDEST = mcp_wire.REVISIONS[0]
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import http.client
 import json
 import os
@@ -19,12 +20,16 @@ import pytest
 
 import mcp_wire
 from mcp_gen import Server
+from mcp_gen.cli.running.settings import RunSettings
 from mcp_gen.client.connecting.python_code import load
 from mcp_gen.client.connecting.target_text import parse_code
+from mcp_gen.cluster import MemoryCluster
 from mcp_gen.core.errors import UsageError
 from mcp_gen.server.serving.per_connection import PerConnection
+from mcp_gen.transports.http_server.app import AsgiApp
 from tests.cli.running import complaint, run
 from tests.support.frames import HANDSHAKE, PER_REQUEST, Speaker, each_lifecycle
+from tests.support.http.asgi import request
 from tests.support.processes.child import Child, started
 
 WAIT_S = 30.0
@@ -97,6 +102,109 @@ def test_a_server_listens_where_it_is_told_and_at_8000_of_this_machine_otherwise
     monkeypatch.setattr("mcp_gen.server.serving.http.run_http", run_http)
     ran = run("run", str(write("inventory.py", ONE)), "--http", *options)
     assert (ran.exit_code, listened) == (0, [at])
+
+
+# --- access tokens ---
+
+ISSUER = ["--auth-issuer", "https://as.example"]
+
+
+@pytest.mark.parametrize(
+    ("options", "resource"),
+    [
+        ([], "http://127.0.0.1:8000/mcp"),
+        (["--port", "9000"], "http://127.0.0.1:9000/mcp"),
+        (["--host", "0.0.0.0", "--auth-audience", "https://api.example/mcp"], None),
+    ],
+)
+def test_a_server_with_an_issuer_asks_for_its_tokens(
+    options: list[str], resource: str | None, write: Write, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    apps: list[AsgiApp] = []
+    monkeypatch.setattr(
+        "mcp_gen.server.serving.http.run_http", lambda app, *at, **more: apps.append(app)
+    )
+    path = str(write("inventory.py", ONE))
+    ran = run("run", path, "--http", *ISSUER, "--auth-scope", "mcp", *options)
+    assert ran.exit_code == 0
+    refused = asyncio.run(request(apps[0], b"{}"))
+    assert refused.status == 401
+    assert "mcp" in refused.headers["www-authenticate"]
+    path = "/.well-known/oauth-protected-resource/mcp"
+    told = asyncio.run(request(apps[0], b"", method="GET", path=path))
+    assert told.json["authorization_servers"] == ["https://as.example"]
+    assert told.json["resource"] == (resource or "https://api.example/mcp")
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        ([*ISSUER, "--host", "0.0.0.0"], "--auth-issuer: which URL do clients and tokens name?"),
+        ([*ISSUER, "--port", "0"], "--auth-issuer: which URL do clients and tokens name?"),
+        ([*ISSUER, "--reload"], "--auth-issuer is not for --reload: leave out one of them"),
+        (["--auth-scope", "mcp"], "--auth-scope goes with --auth-issuer: add that"),
+        (["--auth-audience", "https://a.example"], "--auth-audience goes with --auth-issuer"),
+        (["--auth-issuer", "ftp://as.example"], "issuer: 'ftp://as.example': expected"),
+    ],
+)
+def test_what_cannot_ask_for_tokens_says_what_to_add(
+    options: list[str], said: str, write: Write
+) -> None:
+    path = write("one.py", ONE)
+    assert complaint("run", str(path), "--http", *options).startswith(f"mcp-gen run: {said}")
+
+
+# --- a cluster ---
+
+SECRET = "redis://:pa55word@127.0.0.1:1/0"
+
+
+@pytest.fixture
+def apps(monkeypatch: pytest.MonkeyPatch) -> list[AsgiApp]:
+    """Return the apps that are run, which are served by nobody."""
+    found: list[AsgiApp] = []
+    monkeypatch.setattr(
+        "mcp_gen.server.serving.http.run_http", lambda app, *at, **more: found.append(app)
+    )
+    return found
+
+
+@pytest.fixture
+def addresses(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """Return the addresses of clusters that are made; they are all in memory."""
+    found: list[str] = []
+
+    def redis(url: str) -> MemoryCluster:
+        found.append(url)
+        return MemoryCluster()
+
+    monkeypatch.setattr("mcp_gen.cluster.Redis", redis, raising=False)
+    return found
+
+
+def test_a_server_shares_its_sessions_over_the_redis_that_is_named(
+    apps: list[AsgiApp], addresses: list[str], write: Write
+) -> None:
+    path = str(write("inventory.py", ONE))
+    ran = run("run", path, "--http", "--health", "--cluster", SECRET)
+    assert (ran.exit_code, ran.output) == (0, "")
+    assert addresses == [SECRET]
+    ready = asyncio.run(request(apps[0], b"", method="GET", path="/readyz"))
+    assert (ready.status, ready.body) == (200, b'{"status":"ready"}')
+
+
+def test_the_address_of_redis_may_be_a_variable_which_the_option_replaces(
+    apps: list[AsgiApp], addresses: list[str], write: Write, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = str(write("inventory.py", ONE))
+    monkeypatch.setenv("MCP_GEN_CLUSTER", SECRET)
+    assert run("run", path, "--http").exit_code == 0
+    assert run("run", path, "--http", "--cluster", "redis://other").exit_code == 0
+    assert addresses == [SECRET, "redis://other"]
+
+
+def test_settings_show_no_address() -> None:
+    assert "pa55word" not in repr(RunSettings(target="a.py", cluster=SECRET))
 
 
 # --- finding the server ---
@@ -216,6 +324,13 @@ def test_what_cannot_be_run_is_said_in_one_line_with_what_to_do(
         (["--port", "1"], "--port"),
         (["--host", "h"], "--host"),
         (["--sse-path", "/sse"], "--sse-path"),
+        (["--auth-issuer", "https://as.example"], "--auth-issuer"),
+        (["--cluster", "redis://a"], "--cluster"),
+        (["--workers", "2"], "--workers"),
+        (["--stateless"], "--stateless"),
+        (["--health"], "--health"),
+        (["--drain", "1"], "--drain"),
+        (["--drain-delay", "1"], "--drain-delay"),
     ],
 )
 def test_options_of_http_are_refused_without_it(

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterator
-from functools import cache
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -29,7 +28,8 @@ def _slow_stages_once() -> Iterator[None]:
     """
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(pydantic_models, "printed", printed_once())
-        patch.setattr(command, "generate", generated_once())
+        patch.setattr(command, "read_revisions", cached_here(command.read_revisions))
+        patch.setattr(command, "_generated", cached_here(command._generated))
         patch.setattr(tree, "format_tree", formatted_once())
         yield
 
@@ -48,15 +48,18 @@ def printed_once() -> Any:
     return printed
 
 
-def generated_once() -> Any:
-    """Return a `generate` that keeps the files of this repository, whose inputs no test changes."""
-    really = command.generate
-    of_this_repository = cache(lambda: really(REPOSITORY))
+def cached_here(stage: Callable[..., Any]) -> Callable[..., Any]:
+    """Return a stage that runs once for this repository, whose inputs no test changes."""
+    known: list[Any] = []
 
-    def generate(root: Path) -> command.Generated:
-        return of_this_repository() if root == REPOSITORY else really(root)
+    def run(root: Path, *inputs: Any) -> Any:
+        if root != REPOSITORY:
+            return stage(root, *inputs)
+        if not known:
+            known.append(stage(root, *inputs))
+        return known[0]
 
-    return generate
+    return run
 
 
 def formatted_once() -> Any:

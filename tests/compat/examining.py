@@ -70,7 +70,7 @@ def revisions_to_try(requirement: str, *, full: bool = False) -> tuple[str, ...]
 
 ALWAYS = frozenset({"base", "lifecycle"})
 """Areas that each server is examined in."""
-ONE_OF = 3
+ONE_OF = 8
 """Of so many other areas, or scenarios of other areas, a peer is examined in one."""
 
 

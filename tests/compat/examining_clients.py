@@ -11,6 +11,7 @@ from mcp_gen.compat.doctor.client_examination import examine_client
 from mcp_gen.compat.reference.client_script import ClientScript
 from mcp_gen.compat.report.model import Report
 from mcp_gen.compat.requirements.manifest import requirements
+from mcp_gen.compat.scenarios.authorization.steps import GRANTED
 from mcp_gen.compat.scenarios.commands import CommandStage
 from mcp_gen.compat.scenarios.memory import MemoryStage
 from mcp_gen.compat.scenarios.scenario import scenarios
@@ -52,10 +53,20 @@ DISCONNECTS = "lifecycle:client:versions:disconnects"
 HANGING_IN: Mapping[str, tuple[str, ...]] = {
     "base:client:supported": ("base:client:supported",),
     DISCONNECTS: (DISCONNECTS, "lifecycle:client:versions:must-disconnect"),
+    # The server of this scenario answers nothing before its questions are answered.
+    "tasks:client:any-stream": ("tasks:client:receives:created",),
 }
 """Scenarios in which a client of the zoo hangs, by the rule that it breaks with it."""
 COMPARED = frozenset({"base:client:supported", "tools:client:structured"})
 """Scenarios that checks of other areas look at, too."""
+OF_TOKENS = "authorization"
+"""Area whose scenarios are many and like each other: their peers are examined in a third."""
+JUDGED_IN = {
+    "authorization:client:origin": "authorization:client:default-endpoints",
+    "authorization:client:scopes": "authorization:client:step-up",
+    "authorization:client:step-up:union": "authorization:client:step-up",
+}
+"""Scenarios of other rules that a check looks at, beside the one in which all goes well."""
 ALSO_SPOKEN = {
     "lifecycle:client:fallback": (HANDSHAKE,),
     "lifecycle:client:versions:selected": (HANDSHAKE,),
@@ -133,7 +144,9 @@ async def examined_client(
             await opens.aclose()
 
     return await examine_client(
-        _over_http(peer) if transport == "http" else PatientStage(run, transport, hanging_in),
+        _over_http(peer, hanging_in)
+        if transport == "http"
+        else PatientStage(run, transport, hanging_in),
         target=peer.__name__,
         revisions=revisions,
         limit_s=LIMIT_S,
@@ -141,7 +154,7 @@ async def examined_client(
     )
 
 
-def _over_http(peer: type[ClientScript]) -> LocalHttpStage:
+def _over_http(peer: type[ClientScript], hanging_in: Collection[str]) -> LocalHttpStage:
     """Return the stage of a client of the zoo over HTTP."""
 
     async def run(said: Mapping[str, str]) -> None:
@@ -150,7 +163,7 @@ def _over_http(peer: type[ClientScript]) -> LocalHttpStage:
         client.tools_timeout_s = IN_VAIN_S if said["scenario"] == NEVER_LISTS else TIMEOUT_S
         await client.run()
 
-    return LocalHttpStage(run)
+    return LocalHttpStage(run, dict.fromkeys(hanging_in, HANGING_LIMIT_S))
 
 
 async def faults_of_pairs(cells: Iterable[tuple[Pair, str]], *, full: bool = False) -> list[str]:
@@ -217,9 +230,14 @@ def scenarios_to_try(
 
     These are those of its area, those that others are compared with, and a third of the others,
     which are others for each requirement. All of them if `full`; over HTTP those of HTTP: the
-    others are the same over any transport, and are tried in memory.
+    others are the same over any transport, and are tried in memory. Those of authorization are for
+    clients of that area alone.
     """
     every = [one.id for revision in revisions for one in scenarios(revision, over)]
+    if area_of(requirement) == OF_TOKENS:
+        needed = {GRANTED, requirement, JUDGED_IN.get(requirement)}
+        own = [id for id in every if area_of(id) == OF_TOKENS]
+        return [id for id in own if full or id in needed or is_in_turn(requirement, id)]
     if over == "http":
         areas = ("http", area_of(requirement))
         return [id for id in every if area_of(id) in areas or "http:" in id]

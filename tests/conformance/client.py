@@ -16,7 +16,9 @@ from collections.abc import Awaitable, Callable
 from typing import Any, TypeAlias
 
 from mcp_gen import Client, ClientSession, TransportError
+from mcp_gen.auth import AuthError
 from mcp_wire import latest
+from tests.conformance.authorization import REFUSES, authorizer
 
 __all__ = ["main"]
 
@@ -110,7 +112,9 @@ PLAYS: dict[str, Play] = {
     "json-schema-ref-no-deref": only_list,
     "json-schema-2020-12-preservation": echo_schema,
 }
-"""Plays by scenario. Scenarios of authorization are not included."""
+"""Plays by scenario."""
+AUTHORIZATION = "auth/"
+"""Prefix of scenarios of authorization, in which every tool is called."""
 
 
 def arguments_for(schema: dict[str, Any]) -> dict[str, Any]:
@@ -122,7 +126,10 @@ def arguments_for(schema: dict[str, Any]) -> dict[str, Any]:
     }
 
 
-async def run(url: str, play: Play, told: dict[str, Any], revision: str | None) -> None:
+async def run(scenario: str, url: str, told: dict[str, Any], revision: str | None) -> None:
+    authorized = scenario.startswith(AUTHORIZATION)
+    play = call_every_tool if authorized else PLAYS[scenario] if scenario else use_everything
+    auth = authorizer(scenario, told) if authorized else None
     async with Client(
         "mcp_gen-conformance",
         "1.0.0",
@@ -131,8 +138,18 @@ async def run(url: str, play: Play, told: dict[str, Any], revision: str | None) 
         roots=["file:///work"],
         timeout_s=TIMEOUT_S,
     ) as client:
-        session = await client.connect(url, revision=revision, timeout_s=TIMEOUT_S)
+        session = await client.connect(url, revision=revision, timeout_s=TIMEOUT_S, auth=auth)
         await play(session, told)
+
+
+async def be_refused(scenario: str, url: str, told: dict[str, Any], revision: str | None) -> None:
+    """Run a scenario in which nothing may be authorized."""
+    try:
+        await run(scenario, url, told, revision)
+    except AuthError as error:
+        print(f"refused: {error}")
+        return
+    sys.exit(f"{scenario}: expected the client to refuse, and it did not")
 
 
 class WarningsElsewhere(logging.Handler):
@@ -149,16 +166,16 @@ def main() -> int:
     parser.add_argument("--revision")
     parser.add_argument("url")
     given = parser.parse_args()
-    scenario = os.environ.get("MCP_CONFORMANCE_SCENARIO")
+    scenario = os.environ.get("MCP_CONFORMANCE_SCENARIO", "")
     told = json.loads(os.environ.get("MCP_CONFORMANCE_CONTEXT", "{}"))
-    play = PLAYS.get(scenario) if scenario else use_everything
-    if play is None:
+    if scenario and scenario not in PLAYS and not scenario.startswith(AUTHORIZATION):
         sys.exit(f"no such scenario: {scenario}")
+    play = be_refused if scenario in REFUSES else run
     # Warnings are about deliberate faults of the suite; any other text on stderr is a fault.
     logging.getLogger("mcp_gen").addHandler(WarningsElsewhere())
     try:
-        asyncio.run(run(given.url, play, told, given.revision))
-    except TransportError as error:
+        asyncio.run(play(scenario, given.url, told, given.revision))
+    except (AuthError, TransportError) as error:
         print(f"{type(error).__name__}: {error}", file=sys.stderr)
         return 1
     return 0

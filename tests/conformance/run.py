@@ -1,4 +1,6 @@
-"""Runs the official conformance suite against our server and client: `nox -s conformance`.
+"""Runs the official conformance suite against what is ours: `nox -s conformance`.
+
+Ours are a server, a client, and the example authorization server.
 
 Each scenario of each version of the suite is a process of its own, at each of its revisions.
 There is no list of expected failures: every check passes, or the run fails. What the doctor finds
@@ -15,14 +17,16 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from tests.conformance import bridge_leg, client_leg, server_leg
+from tests.conformance import authorization_leg, bridge_leg, client_leg, cluster_leg, server_leg
 from tests.conformance.agreement.comparison import Compared, counted, faults_of
 from tests.conformance.agreement.ours import OURS, compared
 from tests.conformance.agreement.table import disagreements, table
 from tests.conformance.suite import SUITES, Cell, LegName, Outcome, Suite, Unusable
 
 LEGS: tuple[LegName, ...] = ("server", "client")
-OF = {"server": server_leg, "client": client_leg}
+"""Legs of our server and client, which the doctor examines, too."""
+ALL_LEGS: tuple[LegName, ...] = (*LEGS, "authorization")
+OF = {"server": server_leg, "client": client_leg, "authorization": authorization_leg}
 
 
 def show(console: Console, outcomes: dict[Cell, Outcome]) -> None:
@@ -32,7 +36,7 @@ def show(console: Console, outcomes: dict[Cell, Outcome]) -> None:
     table.add_column("scenario")
     for suite, revision in columns:
         table.add_column(f"{revision}\n{suite}", justify="right")
-    for leg in LEGS:
+    for leg in ALL_LEGS:
         for scenario in dict.fromkeys(cell.scenario for cell in outcomes if cell.leg == leg):
             cells = (Cell(leg, scenario, revision, suite) for suite, revision in columns)
             found = (outcomes.get(cell) for cell in cells)
@@ -56,11 +60,21 @@ def show_agreement(console: Console, found: tuple[Compared, ...]) -> None:
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--suite", type=Path, required=True, help="where npm installed it")
-    parser.add_argument("--leg", choices=LEGS, help="which is run; without it both")
+    parser.add_argument("--leg", choices=ALL_LEGS, help="which is run; without it all")
     parser.add_argument(
         "--bridge",
         metavar="REVISION",
         help="run the server leg through a bridge to a server of this revision alone",
+    )
+    parser.add_argument(
+        "--cluster",
+        action="store_true",
+        help="run the server leg over two nodes that share a store, behind a round robin",
+    )
+    parser.add_argument(
+        "--newest",
+        action="store_true",
+        help="run the newest version of the suite alone, as CI does",
     )
     parser.add_argument("scenarios", nargs="*", metavar="SCENARIO")
     told = parser.parse_args()
@@ -69,19 +83,27 @@ def main() -> int:
         bridged, status = bridge_leg.run(suite, told.bridge, told.scenarios)
         show(Console(width=None if sys.stdout.isatty() else 150), bridged)
         return status
-    legs: list[LegName] = [leg for leg in LEGS if told.leg in (None, leg)]
-    cells = [cell for leg in legs for version in SUITES for cell in OF[leg].cells(suite, version)]
+    if told.cluster:
+        clustered, status = cluster_leg.run(suite, told.scenarios)
+        show(Console(width=None if sys.stdout.isatty() else 150), clustered)
+        return status
+    legs: list[LegName] = [leg for leg in ALL_LEGS if told.leg in (None, leg)]
+    versions = SUITES[:1] if told.newest else SUITES
+    cells = [cell for leg in legs for version in versions for cell in OF[leg].cells(suite, version)]
     if unknown := set(told.scenarios) - {cell.scenario for cell in cells}:
-        raise Unusable(f"no version of the suite has: {', '.join(sorted(unknown))}")
+        raise Unusable(f"no version that is run has: {', '.join(sorted(unknown))}")
     cells = [cell for cell in cells if not told.scenarios or cell.scenario in told.scenarios]
     faults: list[str] = []
+    if "client" in legs and not told.scenarios:
+        of_clients = (cell for cell in cells if cell.leg == "client")
+        faults += client_leg.miscounted(of_clients, versions)
     outcomes: dict[Cell, Outcome] = {}
     for leg in legs:
         if wanted := [cell for cell in cells if cell.leg == leg]:
             outcomes |= OF[leg].run(suite, wanted, faults)
     console = Console(width=None if sys.stdout.isatty() else 150)
     show(console, outcomes)
-    for leg in () if told.scenarios else legs:
+    for leg in () if told.scenarios else [leg for leg in legs if leg in LEGS]:
         faults += table(leg).strangers(cell.scenario for cell in cells if cell.leg == leg)
         of_leg = {cell: outcome for cell, outcome in outcomes.items() if cell.leg == leg}
         found = compared(leg, of_leg)

@@ -13,6 +13,7 @@ from typing import Any
 import mcp_wire
 from mcp_gen import Context, Server, ToolError, user
 from mcp_gen.server.content import blocks
+from mcp_gen.server.serving.http import run_http
 from mcp_gen.types import EmbeddedResource, ImageContent, TextContent, Tool
 from tests.conformance.data import JSON_SCHEMA_2020_12, PNG, WAV
 from tests.conformance.input_requests import asking_tools
@@ -227,9 +228,16 @@ def main() -> None:
     parser = argparse.ArgumentParser()
     parser.add_argument("--port", type=int, default=8000)
     parser.add_argument("--revision", help="the only revision; without it, all of them")
+    parser.add_argument("--redis", help="URL of the store that makes it a node of a cluster")
     told = parser.parse_args()
     revisions = [told.revision] if told.revision else mcp_wire.REVISIONS
-    build(revisions).run("http", host="127.0.0.1", port=told.port)
+    if told.redis is None:
+        build(revisions).run("http", host="127.0.0.1", port=told.port)
+        return
+    # With the extra `redis`, which a server alone does not need.
+    from mcp_gen.cluster import Redis
+
+    run_http(build(revisions).asgi(cluster=Redis(told.redis)), "127.0.0.1", told.port)
 
 
 if __name__ == "__main__":

@@ -71,16 +71,18 @@ class ServerUnderTest:
 
     Args:
         log: File for what it prints.
-        module: Module of this folder that serves it.
+        module: Module that serves it: one of this folder, or the full name of another.
         words: Its arguments beside the port.
     """
 
     def __init__(self, log: Path, module: str = "server", *words: str) -> None:
         with socket.create_server(("127.0.0.1", 0)) as taken:
             port = int(taken.getsockname()[1])
-        self.url = f"http://127.0.0.1:{port}/mcp"
+        self.origin = f"http://127.0.0.1:{port}"
+        self.url = f"{self.origin}/mcp"
         self._log = log
-        program = (sys.executable, "-m", f"tests.conformance.{module}", "--port", str(port))
+        name = module if "." in module else f"tests.conformance.{module}"
+        program = (sys.executable, "-m", name, "--port", str(port))
         with log.open("wb") as out:
             self.process = subprocess.Popen((*program, *words), stdout=out, stderr=out)
         self._wait_for(port)

@@ -8,9 +8,10 @@ import shutil
 import subprocess
 import tempfile
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from threading import Timer
 from typing import Any, Literal, TypeAlias
 
 __all__ = ["SUITES", "Cell", "LegName", "Outcome", "Suite", "Unusable", "Verdict"]
@@ -22,7 +23,7 @@ NODE = 22
 SCENARIO_S = 90.0
 
 PASSED, FAILED, WARNING, SKIPPED = "SUCCESS", "FAILURE", "WARNING", "SKIPPED"
-LegName: TypeAlias = Literal["server", "client"]
+LegName: TypeAlias = Literal["server", "client", "authorization"]
 Verdict: TypeAlias = Literal["passed", "failed", "not tested"]
 VERDICTS: dict[str, Verdict] = {
     SKIPPED: "not tested",
@@ -121,20 +122,45 @@ class Suite:
             said, status = self._run(script, cell.leg, *words, *what, "-o", folder)
             written = [path.read_text() for path in Path(folder).rglob("checks.json")]
             complaints = [path.read_text() for path in Path(folder).rglob("stderr.txt")]
-        checks = [check for one in written for check in json.loads(one)]
-        outcome = Outcome(Counter(check["status"] for check in checks))
-        outcome.verdicts = _verdicts(checks)
-        outcome.skipped = [one["name"] for one in checks if one["status"] == SKIPPED]
-        outcome.faults = [_fault(one) for one in checks if one["status"] in (FAILED, WARNING)]
-        # Some scenarios let the client fail; ours need not.
-        outcome.faults += [one.group() for one in _SAID_NO.finditer(said)]
-        outcome.faults += [f"the client said: {one[-2000:]}" for one in complaints if one.strip()]
-        if not outcome.counts[PASSED]:
-            # The suite calls a scenario that threw, or that checked nothing, no failure.
-            outcome.faults.append(f"nothing has passed: {said[-2000:]}")
-        if status and not outcome.faults:
-            outcome.faults.append(f"it ended with status {status}: {said[-2000:]}")
-        return outcome
+        return _outcome(written, complaints, said, status)
+
+    def outcomes(
+        self, cells: Sequence[Cell], *words: str, heard: Callable[[str], None]
+    ) -> dict[Cell, Outcome]:
+        """Run every scenario of a leg in one process, for cells of one revision and version.
+
+        Args:
+            cells: The cells.
+            words: The suite's options that name the program under test.
+            heard: Takes each line that the suite prints, at once.
+        """
+        what = ("--spec-version", cells[0].revision)
+        lines: list[str] = []
+        with tempfile.TemporaryDirectory() as folder:
+            command = (self._node, self._script(cells[0].suite), cells[0].leg, *words, *what)
+            process = subprocess.Popen(
+                (*command, "-o", folder), stdout=subprocess.PIPE, stderr=subprocess.STDOUT
+            )
+            late = Timer(SCENARIO_S, process.kill)
+            late.start()
+            try:
+                assert process.stdout is not None
+                for line in process.stdout:
+                    lines.append(line.decode(errors="replace"))
+                    heard(lines[-1])
+            finally:
+                late.cancel()
+                process.kill()
+                status = process.wait()
+                assert process.stdout is not None
+                process.stdout.close()
+            written = {path: path.read_text() for path in Path(folder).rglob("checks.json")}
+        said = "".join(lines)
+        found: dict[Cell, Outcome] = {}
+        for cell in cells:
+            folders = [path for path in written if f"-{cell.scenario}-" in f"-{path.parent.name}"]
+            found[cell] = _outcome([written[path] for path in folders], [], said, status)
+        return found
 
     def _script(self, version: str) -> str:
         package = self._folder / "node_modules" / f"conformance-{version}"
@@ -149,6 +175,23 @@ class Suite:
         except subprocess.TimeoutExpired:
             return f"it did not end within {SCENARIO_S:.0f} s", -1
         return run.stdout.decode(errors="replace"), run.returncode
+
+
+def _outcome(written: list[str], complaints: list[str], said: str, status: int) -> Outcome:
+    checks = [check for one in written for check in json.loads(one)]
+    outcome = Outcome(Counter(check["status"] for check in checks))
+    outcome.verdicts = _verdicts(checks)
+    outcome.skipped = [one["name"] for one in checks if one["status"] == SKIPPED]
+    outcome.faults = [_fault(one) for one in checks if one["status"] in (FAILED, WARNING)]
+    # Some scenarios let the client fail; ours need not.
+    outcome.faults += [one.group() for one in _SAID_NO.finditer(said)]
+    outcome.faults += [f"the client said: {one[-2000:]}" for one in complaints if one.strip()]
+    if not outcome.counts[PASSED]:
+        # The suite calls a scenario that threw, or that checked nothing, no failure.
+        outcome.faults.append(f"nothing has passed: {said[-2000:]}")
+    if status and not outcome.faults:
+        outcome.faults.append(f"it ended with status {status}: {said[-2000:]}")
+    return outcome
 
 
 def _verdicts(checks: list[dict[str, Any]]) -> dict[str, Verdict]:

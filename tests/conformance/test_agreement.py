@@ -138,6 +138,16 @@ def test_scenarios_of_one_side_alone_are_named() -> None:
     ]
 
 
+def test_a_line_may_be_about_all_scenarios_that_begin_alike() -> None:
+    whole = Table({"every": Scenario(), "auth/*": Scenario(apart={"*": "apart"})})
+    assert (whole.rows("auth/dpop", "x"), whole.rows("other", "x")) == ((), None)
+    assert whole.strangers(["auth/dpop", "auth/other"]) == []
+    assert whole.strangers(["tools"]) == [
+        "the table has no scenario tools",
+        "the suite has no scenario auth/*",
+    ]
+
+
 def test_comparisons_are_counted() -> None:
     again = replace(CELL, scenario="ping", suite="2.0.0")
     outcomes = {one: Ran(verdicts={"pong": "passed"}) for one in (CELL, again)}

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from tests.conformance import client_leg, server_leg
+from tests.conformance import authorization_leg, client_leg, server_leg
 from tests.conformance.server_leg import ServerUnderTest
 from tests.conformance.suite import Cell, Suite, Unusable
 
@@ -19,13 +19,14 @@ SUCCESS = {"id": "ping", "status": "SUCCESS", "description": "It answers."}
 NODE = """#!{python}
 import json, pathlib, sys
 words = sys.argv[1:]
-folder = pathlib.Path(words[-1])
+folder = pathlib.Path(words[-1]) / {into!r}
 (pathlib.Path(__file__).parent / "words").write_text(" ".join(words[1:]))
 if words == ["--version"]:
     print({version!r})
 elif "list" in words:
     print({listed!r})
 elif {checks!r}:
+    folder.mkdir(exist_ok=True)
     (folder / "checks.json").write_text({checks!r})
     (folder / "stderr.txt").write_text({complaint!r})
     print({said!r})
@@ -56,6 +57,7 @@ class Play:
         complaint: str = "",
         said: str = "",
         status: int = 0,
+        into: str = "",
     ) -> Suite:
         script = NODE.format(
             python=sys.executable,
@@ -65,6 +67,7 @@ class Play:
             complaint=complaint,
             said=said,
             status=status,
+            into=into,
         )
         node = self.folder / "node"
         node.write_text(script)
@@ -165,6 +168,48 @@ def test_a_client_is_told_the_revision_that_it_would_not_choose(
     assert ("--force" in played.words) is forced
 
 
+def authorized() -> list[Cell]:
+    """Return the scenarios of authorization as the suite has them, by number."""
+    plain = [
+        Cell("client", f"auth/{number}", revision, suite)
+        for suite, revisions in client_leg.AUTHORIZED.items()
+        for revision, count in revisions.items()
+        for number in range(count)
+    ]
+    extensions = sorted(client_leg.AUTH_EXTENSIONS)
+    return plain + [
+        Cell("client", name, "2025-11-25", suite)
+        for suite, count in client_leg.AUTHORIZED_BY_EXTENSION.items()
+        for name in extensions[:count]
+    ]
+
+
+def test_all_scenarios_of_authorization_are_as_many_as_are_known() -> None:
+    whole = authorized()
+    newest = [cell for cell in whole if cell.suite == "0.2.0-alpha.12"]
+    assert (client_leg.miscounted(whole), len(newest)) == ([], 2 + 3 + 14 + 25 + 6)
+
+
+def test_versions_that_are_not_run_lack_no_scenario() -> None:
+    newest = [cell for cell in authorized() if cell.suite == "0.2.0-alpha.12"]
+    assert client_leg.miscounted(newest, ["0.2.0-alpha.12"]) == []
+    assert len(client_leg.miscounted(newest)) == 4
+
+
+@pytest.mark.parametrize("place", range(0, 72, 7))
+def test_a_scenario_of_authorization_that_is_missing_is_a_fault(place: int) -> None:
+    whole = authorized()
+    del whole[place]
+    assert len(client_leg.miscounted(whole)) == 1
+
+
+def test_a_new_scenario_of_authorization_is_a_fault() -> None:
+    new = Cell("client", "auth/new", "2026-07-28", "0.2.0-alpha.12")
+    assert client_leg.miscounted([*authorized(), new]) == [
+        "0.2.0-alpha.12 at 2026-07-28: expected 25 scenarios of authorization, got 26"
+    ]
+
+
 @pytest.mark.parametrize("about", ["", " [extension]", " [draft]"])
 @pytest.mark.parametrize("leg", [client_leg, server_leg])
 def test_what_is_left_out_without_a_reason_stops_the_run(
@@ -200,3 +245,56 @@ def test_a_server_that_died_is_a_fault(tmp_path: Path) -> None:
     server.process.kill()
     server.process.wait(10)
     assert server.end()[0] == "the server died with status -9"
+
+
+AUTHORIZATION = "  - metadata [2025-06-18,2025-11-25]\n  - code [2025-11-25]\n"
+
+
+def test_the_version_without_scenarios_for_authorization_servers_is_not_asked_for_them(
+    played: Play,
+) -> None:
+    suite = played(listed=AUTHORIZATION)
+    assert authorization_leg.cells(suite, "0.1.16") == []
+    found = authorization_leg.cells(suite, "0.2.0-alpha.12")
+    assert [(one.scenario, one.revision) for one in found] == [
+        ("metadata", "2025-06-18"),
+        ("metadata", "2025-11-25"),
+        ("code", "2025-11-25"),
+    ]
+
+
+LED = Cell("authorization", "code", "2025-11-25", "0.2.0-alpha.12")
+
+
+def test_scenarios_that_are_run_together_have_outcomes_of_their_own(played: Play) -> None:
+    heard: list[str] = []
+    cells = [replace(LED, scenario="metadata"), LED]
+    suite = played(SUCCESS, said="a link", into="authorization-code-2026-01-01T00-00")
+    found = suite.outcomes(cells, *URL, heard=heard.append)
+    assert [one.faults for one in found.values()] == [["nothing has passed: a link\n"], []]
+    assert heard == ["a link\n"]
+    assert played.words[:5] == ["authorization", *URL, "--spec-version", "2025-11-25"]
+
+
+def test_scenarios_that_hang_are_ended(played: Play, monkeypatch: pytest.MonkeyPatch) -> None:
+    suite = played(said="begun")
+    monkeypatch.setattr("tests.conformance.suite.SCENARIO_S", 0.0)
+    (played.folder / "node").write_text(f"#!{sys.executable}\nimport signal\nsignal.pause()\n")
+    (found,) = suite.outcomes([LED], *URL, heard=lambda line: None).values()
+    assert found.faults == ["nothing has passed: "]
+
+
+@pytest.mark.parametrize("order", [(0, 1), (1, 0)])
+def test_a_link_is_opened_once_the_suite_listens_for_the_answer(
+    monkeypatch: pytest.MonkeyPatch, order: tuple[int, int]
+) -> None:
+    opened: list[str] = []
+    monkeypatch.setattr(authorization_leg, "consent", opened.append)
+    link = "http://127.0.0.1:9000/authorize?client_id=conformance"
+    lines = [f"{link}\n", "Callback server started: http://127.0.0.1:3000\n"]
+    opener = authorization_leg.Opener()
+    opener(lines[order[0]])
+    before = list(opened)
+    opener(lines[order[1]])
+    opener("Waiting\n")
+    assert (before, opened) == ([], [link])

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from mcp_gen.contracts.annotations import annotation_changes
 from mcp_gen.contracts.changes import ContractChange, compare_locks
 from mcp_gen.contracts.lock import (
     LISTS,
@@ -232,6 +233,37 @@ def test_texts_in_schemas_that_models_read_are_changes() -> None:
     ]
 
 
+def test_texts_that_stay_as_they_are_are_no_changes() -> None:
+    old = argument(description="The same.", title="A", default="x")
+    assert changes(old, argument(description="The same.", title="B", default="x")) == [
+        ("changed", "tool t", 'arguments.a: title was "A", and is "B"')
+    ]
+
+
+@pytest.mark.parametrize(
+    "held",
+    [
+        lambda schema: {"items": schema},
+        lambda schema: {"anyOf": [schema]},
+        lambda schema: {"properties": {"a": schema}},
+    ],
+    ids=["items", "anyOf", "properties"],
+)
+def test_texts_are_compared_as_deep_as_allowed_and_no_deeper(held: Any) -> None:
+    def nested(text: str, deep: int) -> Any:
+        return held(nested(text, deep - 1)) if deep else {"description": text}
+
+    told = [annotation_changes(nested("a", deep), nested("b", deep)) for deep in (64, 65)]
+    assert [len(one) for one in told] == [1, 0]
+
+
+def test_a_tool_whose_input_schema_is_missing_takes_any_object() -> None:
+    bare = {"name": "t", "description": "A tool."}
+    one, other = lock_of(tools={"t": bare}), lock_of(tools={"t": tool()})
+    assert [verdict for verdict, _, _ in changes(one, other)] == ["breaks"]
+    assert [verdict for verdict, _, _ in changes(other, one)] == ["changed"]
+
+
 def test_a_finding_names_its_place_with_an_example() -> None:
     (found,) = compare_locks(argument(), argument(maxLength=3))
     says = "arguments.a takes at most 3 characters only"
@@ -242,6 +274,35 @@ def test_a_finding_names_its_place_with_an_example() -> None:
         "cannot tell",
         "arguments.a perhaps has another `format`",
     )
+
+
+@pytest.mark.parametrize(
+    ("taken", "says"),
+    [
+        ({"type": "integer"}, "integers"),
+        ({"type": "number", "multipleOf": 3}, "multiples of 3"),
+        ({"type": "number", "multipleOf": 0.5}, "multiples of 0.5"),
+    ],
+)
+def test_what_numbers_are_taken_is_told(taken: Any, says: str) -> None:
+    (found,) = compare_locks(argument(type="number"), argument(**taken))
+    assert found.says == f"arguments.a takes {says} only"
+
+
+@pytest.mark.parametrize(
+    ("values", "says"), [("ab", '"a", "b"'), ("abcdefg", '"a", "b", "c", "d", "e" and 2 more')]
+)
+def test_of_the_only_values_that_are_taken_some_are_told(values: str, says: str) -> None:
+    (found,) = compare_locks(argument(), argument(enum=[*values]))
+    assert found.says == f"arguments.a takes only {says}"
+
+
+def test_an_example_has_the_simplest_values() -> None:
+    old = {"type": "object", "properties": {"n": {"type": "number"}}, "required": ["n"]}
+    new = {**old, "required": ["n", "z"]}
+    one, other = (lock_of(tools={"t": tool(inputSchema=held)}) for held in (old, new))
+    (found,) = compare_locks(one, other)
+    assert found.example == '{"n":0}'
 
 
 def test_results_are_told_as_results() -> None:

@@ -141,3 +141,61 @@ def test_beyond_the_limit_of_steps_nothing_is_told() -> None:
     few = CompareLimits(steps=50)
     assert compare_schemas(old, new, "arguments", few).verdict == "cannot tell"
     assert compare_schemas(old, new, "arguments").verdict == "compatible"
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "path"),
+    [
+        ({"items": {"type": "string"}}, {"items": {"type": "number"}}, ("[*]",)),
+        (
+            {"prefixItems": [{"type": "null"}, {"type": "string"}]},
+            {"prefixItems": [{"type": "null"}, {"type": "number"}]},
+            (1,),
+        ),
+        (
+            {"prefixItems": [{"type": "null"}], "items": {"type": "string"}},
+            {"prefixItems": [{"type": "null"}], "items": {"type": "number"}},
+            ("[*]",),
+        ),
+    ],
+    ids=["of every item", "of one in its place", "of those behind"],
+)
+def test_a_finding_names_the_place_of_an_item(old: Any, new: Any, path: tuple[int | str]) -> None:
+    found = compare_schemas({"type": "array", **old}, {"type": "array", **new}, "arguments")
+    assert [one.path for one in found.findings] == [path]
+
+
+@pytest.mark.parametrize("by_reference", [False, True], ids=["in place", "by reference"])
+def test_schemas_nested_as_deep_as_allowed_are_compared_and_no_deeper(by_reference: bool) -> None:
+    def nested(deep: int, leaf: str) -> dict[str, Any]:
+        schema: dict[str, Any] = {"type": leaf}
+        if not by_reference:
+            for _ in range(deep):
+                schema = {"type": "array", "items": schema}
+            return schema
+        parts = {str(n): {"items": {"$ref": f"#/$defs/{n + 1}"}} for n in range(deep)}
+        return {"$ref": "#/$defs/0", "$defs": {**parts, str(deep): schema}}
+
+    limits = CompareLimits(depth=10)
+    verdicts = [
+        compare_schemas(nested(deep, "integer"), nested(deep, "number"), "arguments", limits)
+        for deep in (10, 11)
+    ]
+    assert [one.verdict for one in verdicts] == ["compatible", "cannot tell"]
+
+
+@pytest.mark.parametrize("keyword", ["anyOf", "not", "dependentSchemas"])
+def test_what_is_compared_as_a_text_is_read_as_deep_as_allowed_and_no_deeper(keyword: str) -> None:
+    def nested(deep: int, leaf: str) -> Any:
+        schema: Any = {"type": leaf}
+        for _ in range(deep):
+            made = {"anyOf": [schema], "dependentSchemas": {"a": schema}}
+            schema = {keyword: made.get(keyword, schema)}
+        return {"type": "array", "not": schema}
+
+    limits = CompareLimits(depth=10)
+    found = [
+        compare_schemas(nested(deep, "integer"), nested(deep, "string"), "arguments", limits)
+        for deep in (9, 10)
+    ]
+    assert [one.findings[0].kind for one in found] == ["opaque", "not compared"]

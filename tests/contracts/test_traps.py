@@ -8,6 +8,8 @@ import jsonschema_rs
 import pytest
 
 from mcp_gen.contracts.subsumption.comparing import compare_schemas
+from mcp_gen.contracts.subsumption.json_values import Unreadable
+from mcp_gen.contracts.subsumption.members import Patterns
 
 TEXT, WHOLE, NUMBER = {"type": "string"}, {"type": "integer"}, {"type": "number"}
 
@@ -93,6 +95,18 @@ TRAPS: dict[str, tuple[Any, Any, Any]] = {
         {"anyOf": [{"maximum": 1}, {"minimum": 2}]},
         1.5,
     ),
+    "a case of which a member is narrower": (
+        members("k", "a", k={"enum": ["x", "y"]}, a=NUMBER),
+        {
+            "anyOf": [
+                members("k", k={"const": "x"}, a={"maximum": 6}),
+                members("k", k={"const": "y"}),
+            ]
+        },
+        {"k": "x", "a": 7},
+    ),
+    "an object among values": ({"enum": [{"a": 1}, {}]}, members(a=TEXT), {"a": 1}),
+    "an array among values": ({"enum": [[1], []]}, {"type": "array", "items": TEXT}, [1]),
     "members that are evaluated elsewhere": (
         members("a", "b", a=TEXT, b=TEXT),
         {"allOf": [members(a=TEXT)], "unevaluatedProperties": False},
@@ -132,6 +146,12 @@ SAME: dict[str, tuple[Any, Any]] = {
         {"type": "integer", "exclusiveMinimum": 0.5, "maximum": 2.9},
         {"enum": [1, 2]},
     ),
+    "the only number of a range": (
+        {"type": "number", "minimum": 4, "maximum": 4},
+        {"type": "number", "multipleOf": 2},
+    ),
+    "null, which is all there is": ({"type": "null"}, {"enum": [None, 1]}),
+    "both booleans": ({"type": "boolean"}, {"enum": [True, False, 1]}),
     "1.0, which is an integer": ({"const": 1.0}, WHOLE),
     "a member that no value fits": (members("a", a=False), members("b", b=WHOLE)),
     "a tuple without room for more": (
@@ -146,6 +166,10 @@ SAME: dict[str, tuple[Any, Any]] = {
         {"$defs": {"A": {"not": {"const": 1}}}, **members(a={"$ref": "#/$defs/A"})},
         members(a={"not": {"const": 1}}),
     ),
+    "names in another order, where they must not be": (
+        {**members(a=TEXT), "not": {"required": ["a", "b"]}},
+        {"not": {"required": ["b", "a"]}},
+    ),
     "a pattern of both": (
         {"type": "object", "patternProperties": {"^x": WHOLE}, "additionalProperties": False},
         {"patternProperties": {"^x": NUMBER}, "additionalProperties": {"type": "null"}},
@@ -157,3 +181,118 @@ SAME: dict[str, tuple[Any, Any]] = {
 def test_a_pair_that_looks_otherwise_and_is_compatible_passes(name: str) -> None:
     narrow, wide = SAME[name]
     assert compare_schemas(wide, narrow, "results").verdict == "compatible"
+
+
+def between(low: int, high: int) -> dict[str, Any]:
+    return {"type": "number", "minimum": low, "maximum": high}
+
+
+def kind(*values: str, **named: Any) -> dict[str, Any]:
+    return members("kind", kind={"enum": [*values]}, **named)
+
+
+COVERED: dict[str, tuple[Any, Any]] = {
+    "a member in two ranges": (
+        members("a", a=between(0, 10)),
+        {"anyOf": [members("a", a=between(0, 6)), members("a", a=between(4, 10))]},
+    ),
+    "a text of two lengths": (
+        {"type": "string", "maxLength": 9},
+        {"anyOf": [{"type": "string", "maxLength": 6}, {"type": "string", "minLength": 4}]},
+    ),
+    "a case in two ranges": (
+        kind("k", "l", a=between(0, 10)),
+        {
+            "anyOf": [
+                kind("k", a=between(0, 6)),
+                kind("k", a=between(4, 10)),
+                kind("l", a=between(0, 10)),
+            ]
+        },
+    ),
+    "a closed object, of whose names others are limited": (
+        {**members(a=TEXT), "additionalProperties": False},
+        {**members(a=TEXT), "propertyNames": {"pattern": "^a$"}},
+    ),
+}
+
+
+@pytest.mark.parametrize("name", COVERED)
+def test_a_pair_that_is_compatible_is_never_said_to_break(name: str) -> None:
+    narrow, wide = COVERED[name]
+    assert compare_schemas(wide, narrow, "results").verdict != "breaks"
+
+
+def test_where_one_alternative_alone_is_near_a_pair_breaks_without_an_example() -> None:
+    # No text is made for such a pattern.
+    text = {"type": "string", "pattern": "a(?=b)"}
+    for old in (text, {**text, "minLength": 1}):
+        sent = {"anyOf": [kind("k", a=old), kind("l")]}
+        taken = {"anyOf": [kind("k", a=WHOLE), kind("l")]}
+        found = compare_schemas(taken, sent, "results")
+        assert (found.verdict, [one.witness for one in found.findings]) == ("breaks", [()])
+
+
+def test_members_that_need_not_be_there_are_in_the_examples() -> None:
+    sent = {"type": "object", "properties": {"a": TEXT, "b": TEXT}}
+    taken = {**sent, "dependentSchemas": {"a": {"required": ["b"]}}}
+    found = compare_schemas(taken, sent, "results")
+    assert [one.witness for one in found.findings] == [({"a": ""},)]
+
+
+@pytest.mark.parametrize(
+    ("sent", "taken", "path"),
+    [
+        ({"items": TEXT}, {"items": False}, ("[*]",)),
+        ({"prefixItems": [TEXT, TEXT]}, {"prefixItems": [TEXT], "items": False}, (1,)),
+    ],
+    ids=["all of them", "those behind others"],
+)
+def test_items_that_are_not_taken_any_more_are_excluded(sent: Any, taken: Any, path: Any) -> None:
+    sent, taken = ({"type": "array", **one} for one in (sent, taken))
+    found = compare_schemas(taken, sent, "results")
+    assert ("excluded", path) in [(one.kind, one.path) for one in found.findings]
+
+
+def test_the_example_of_a_member_that_is_needed_inside_has_what_it_is_in() -> None:
+    many = {f"m{number:02}": TEXT for number in range(20)}
+    sent, taken = (members(**many, o=members(*names)) for names in ([], ["q"]))
+    found = compare_schemas(taken, sent, "results")
+    assert [one.witness for one in found.findings] == [({"o": {}},)]
+
+
+@pytest.mark.parametrize(
+    ("names", "verdict"),
+    [({"pattern": "^b"}, "breaks"), ({"not": {"const": "b"}}, "cannot tell")],
+    ids=["it does not", "it may not"],
+)
+def test_a_name_that_does_not_fit_breaks_and_one_that_may_not_does_not(
+    names: dict[str, Any], verdict: str
+) -> None:
+    sent = {**members("a", a=TEXT), "additionalProperties": False}
+    taken = {**sent, "propertyNames": names}
+    found = compare_schemas(taken, sent, "results")
+    assert (found.verdict, [one.path for one in found.findings]) == (verdict, [("a",)])
+
+
+def test_a_closed_object_has_no_other_names() -> None:
+    narrow, wide = COVERED["a closed object, of whose names others are limited"]
+    assert compare_schemas(wide, narrow, "results").verdict == "compatible"
+
+
+def test_that_nothing_fits_is_proven_as_deep_as_allowed_and_no_deeper() -> None:
+    def nothing(deep: int) -> Any:
+        return members("a", a=nothing(deep - 1)) if deep else False
+
+    def either(deep: int) -> Any:
+        return {"oneOf": [nothing(deep), members("b")]}
+
+    verdicts = [
+        compare_schemas(either(deep - 1), either(deep), "results").verdict for deep in (7, 8)
+    ]
+    assert verdicts == ["compatible", "cannot tell"]
+
+
+def test_a_pattern_that_is_not_linear_is_not_compiled() -> None:
+    with pytest.raises(Unreadable, match="not linear"):
+        Patterns().matches("(?=a)", "a")

@@ -4,7 +4,8 @@ A Python block follows a comment with its file, `<!-- docs/snippets/tools/first.
 that file to the letter. A console block that begins with `$ ` is a transcript: its commands run in
 a copy of the page's folder of snippets, one after the other, and print what the page shows. `...`
 on a line of its own stands for any lines, within a line for any characters. A command that ends
-with `&` goes on until the page ends; port 8000 stands for a free one. Tests run the first
+with `&` goes on until the page ends. The ports of `PORTS` stand for free ones, in programs too.
+The user's data are kept beside the snippets, and `browser.py` makes the logins. Tests run the first
 `mcp-gen` command of a page in a process of its own, and the others in copies of one that has
 loaded Python already (`warm.py`); with `--full` all have their own.
 """
@@ -21,7 +22,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Generator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -35,7 +36,10 @@ SNIPPETS = DOCS / "snippets"
 TIME_LIMIT_S = 60
 
 _BLOCK = re.compile(r"(?:^<!-- (\S+) -->\n)?^```(\w+)\n(.*?)^```$", re.M | re.S)
-_PORT = "8000"
+PORTS = ("8000", "8001", "8002", "9000", "6379")
+"""Ports of transcripts. A command that names none listens at the first."""
+_PORT = re.compile(rf"\b(?:{'|'.join(PORTS)})\b")
+_LISTENS = re.compile(r"--port (\d+)")
 _SHELL = re.compile(r"[|&;<>$`\\*~]")
 
 
@@ -119,9 +123,20 @@ def environment() -> dict[str, str]:
     shown = {"COLUMNS": "100", "NO_COLOR": "1", "TERM": "dumb", "PYTHONUNBUFFERED": "1"}
     # pytest-asyncio, where it is installed, warns of settings that no page has.
     shown["PYTEST_ADDOPTS"] = "-p no:asyncio -p pytest_mcp_gen"
-    # In CI pytest shortens no line of its summary.
-    given = {name: value for name, value in os.environ.items() if name != "CI"}
+    # In CI pytest shortens no line of its summary; in its debug mode asyncio logs what is slow.
+    left_out = {"CI", "PYTHONASYNCIODEBUG"}
+    given = {name: value for name, value in os.environ.items() if name not in left_out}
     return {**given, **shown, "PATH": path}
+
+
+def variables(folder: Path) -> dict[str, str]:
+    """Return the variables that are the folder's own: the user's data, and the browser.
+
+    Args:
+        folder: Folder that commands run in.
+    """
+    browser = shlex.join([sys.executable, str(Path(__file__).with_name("browser.py"))])
+    return {"XDG_DATA_HOME": str(folder / "user-data"), "BROWSER": f"{browser} %s"}
 
 
 @dataclass
@@ -129,7 +144,8 @@ class Shell:
     """Runs the commands of one page in a folder."""
 
     folder: Path
-    port: int
+    ports: dict[str, str]
+    """Free ports by those that a page shows."""
     warm: WarmProcess | None = None
     """Runs plain `mcp-gen` commands but the first; None: each has a process of its own."""
     ran: int = 0
@@ -138,7 +154,7 @@ class Shell:
 
     def run(self, command: str) -> str:
         """Run a command and return what it printed, errors included."""
-        words = command.replace(_PORT, str(self.port))
+        words = self.at_free_ports(command)
         if words.endswith("&"):
             self._start(words[:-1])
             return ""
@@ -146,11 +162,11 @@ class Shell:
             self.ran += 1
             if self.warm is not None and self.ran > 1:
                 printed = self.warm.run(shlex.split(words), self.folder)
-                return printed.replace(str(self.port), _PORT)
+                return self._as_shown(printed)
         ran = subprocess.run(
             ["/bin/sh", "-c", words],
             cwd=self.folder,
-            env=environment(),
+            env={**environment(), **variables(self.folder)},
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
@@ -158,14 +174,25 @@ class Shell:
             timeout=TIME_LIMIT_S,
             check=False,
         )
-        return ran.stdout.replace(str(self.port), _PORT)
+        return self._as_shown(ran.stdout)
+
+    def at_free_ports(self, text: str) -> str:
+        """Return a text of a page with the ports that are free."""
+        return _PORT.sub(lambda shown: self.ports[shown[0]], text)
+
+    def _as_shown(self, printed: str) -> str:
+        for shown, port in self.ports.items():
+            printed = re.sub(rf"\b{port}\b", shown, printed)
+        return printed
 
     def _start(self, words: str) -> None:
+        told = _LISTENS.search(words)
+        port = int(told[1] if told else self.ports[PORTS[0]])
         self.started.append(
             subprocess.Popen(
                 ["/bin/sh", "-c", f"exec {words}"],
                 cwd=self.folder,
-                env=environment(),
+                env={**environment(), **variables(self.folder)},
                 stdin=subprocess.DEVNULL,
                 stdout=subprocess.DEVNULL,
                 stderr=subprocess.DEVNULL,
@@ -174,7 +201,7 @@ class Shell:
         deadline = time.monotonic() + TIME_LIMIT_S
         while True:
             with socket.socket() as probe:
-                if probe.connect_ex(("127.0.0.1", self.port)) == 0:
+                if probe.connect_ex(("127.0.0.1", port)) == 0:
                     return
             assert self.started[-1].poll() is None, f"it ended: {words}"
             assert time.monotonic() < deadline, f"it does not listen: {words}"
@@ -201,19 +228,35 @@ def shell(page: Path, folder: Path, warm: WarmProcess | None = None) -> Generato
         folder: Folder of the copy.
         warm: See `Shell.warm`.
     """
-    if page.parent == ROOT:
+    if page.parent == ROOT or _uses_examples(page):
         shutil.copytree(ROOT / "examples", folder / "examples")
     snippets = SNIPPETS / page.stem
     if snippets.is_dir():
         shutil.copytree(snippets, folder, dirs_exist_ok=True)
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port = probe.getsockname()[1]
-    opened = Shell(folder, port, warm)
+    opened = Shell(folder, free_ports(), warm)
+    for program in folder.glob("*.py"):
+        program.write_text(opened.at_free_ports(program.read_text("utf-8")), "utf-8")
     try:
         yield opened
     finally:
         opened.close()
+
+
+def _uses_examples(page: Path) -> bool:
+    if not page.is_file():
+        return False
+    shown = [one for block in blocks(page) if block.is_transcript for one in commands(block)]
+    return any("-m examples." in one.words for one in shown)
+
+
+def free_ports() -> dict[str, str]:
+    """Return a free port for each of `PORTS`."""
+    with ExitStack() as opened:
+        probes = [opened.enter_context(socket.socket()) for _ in PORTS]
+        for probe in probes:
+            probe.bind(("127.0.0.1", 0))
+        free = [str(probe.getsockname()[1]) for probe in probes]
+    return dict(zip(PORTS, free, strict=True))
 
 
 def filled_in(page: Path, folder: Path) -> str:

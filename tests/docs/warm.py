@@ -16,6 +16,7 @@ from importlib import import_module
 from pathlib import Path
 
 import mcp_wire
+from tests.docs.pages import variables
 
 __all__ = ["WarmProcess"]
 
@@ -100,6 +101,7 @@ def _become(words: list[str], folder: str, output: int, limit_s: int) -> None:
         os.dup2(theirs, ours)
     sys.stdin = open(0, encoding="utf-8")  # noqa: SIM115  # as long as the process
     os.chdir(folder)
+    os.environ.update(variables(Path(folder)))
     sys.argv = words
     # Where Python finds a console script.
     sys.path[0] = str(Path(sys.executable).parent)

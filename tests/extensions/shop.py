@@ -29,7 +29,7 @@ EXTENSION: Any = parcels.EXTENSION
 CARRYING = [one for one in ALL if one in EXTENSION.revisions]
 WAYS = [Reach(over, PER_REQUEST) for over in ("memory", "stdio", "http")]
 WAIT_S = 30.0
-DECLARED = {
+DECLARED: dict[str, Any] = {
     "io.modelcontextprotocol/clientCapabilities": {"extensions": {EXTENSION.identifier: {}}}
 }
 """Request `_meta` of a client that declares the extension."""

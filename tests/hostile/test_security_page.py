@@ -24,8 +24,12 @@ from mcp_gen import (
     Server,
     SessionState,
     Tasks,
+    auth,
 )
+from mcp_gen.auth.fetching.caching import AnswerCache
+from mcp_gen.auth.fetching.fetcher import Fetcher
 from mcp_gen.client.requests.settings import ClientSettings
+from mcp_gen.cluster import Redis
 from mcp_gen.core.stores.events import MemoryEventStore
 from mcp_gen.core.stores.sessions import MemorySessionStore
 from mcp_gen.core.stores.state import MemoryStateStore
@@ -41,6 +45,7 @@ HOSTILE = ROOT / "tests/hostile"
 CLASSES = {
     "Work and memory that a peer can cause": "work",
     "Who may": "who",
+    "Authorization": "auth",
     "Right at every revision": "dates",
     "Ending well": "ending",
 }
@@ -55,6 +60,7 @@ OWNERS: dict[str, Callable[..., Any]] = {
     "Tasks": Tasks,
     "Server": Server,
     "server.asgi": Server.asgi,
+    "server.run": Server.run,
     "Client": Client,
     "client.connect": Client.connect,
     "ClientManager": ClientManager,
@@ -63,6 +69,19 @@ OWNERS: dict[str, Callable[..., Any]] = {
     "MemorySessionStore": MemorySessionStore,
     "MemoryStateStore": MemoryStateStore,
     "SessionState": SessionState,
+    "ResourceServer": auth.ResourceServer,
+    "OAuthProxy": auth.OAuthProxy,
+    "MemoryProxyStore": auth.MemoryProxyStore,
+    "JwtVerifier": auth.JwtVerifier,
+    "KeyTimes": auth.KeyTimes,
+    "IntrospectionVerifier": auth.IntrospectionVerifier,
+    "DpopChecks": auth.DpopChecks,
+    "NonceIssuer": auth.NonceIssuer,
+    "SeenProofs": auth.SeenProofs,
+    "OAuth": auth.OAuth,
+    "Fetcher": Fetcher,
+    "AnswerCache": AnswerCache,
+    "Redis": Redis,
 }
 """Classes and functions that take the options of the page."""
 BESIDE = {
@@ -248,6 +267,17 @@ def test_every_default_is_that_of_the_code() -> None:
         "server.asgi",
         "Client",
         "SessionState",
+        "ResourceServer",
+        "OAuthProxy",
+        "MemoryProxyStore",
+        "KeyTimes",
+        "IntrospectionVerifier",
+        "DpopChecks",
+        "NonceIssuer",
+        "SeenProofs",
+        "Fetcher",
+        "AnswerCache",
+        "Redis",
     ],
 )
 def test_every_limit_that_users_can_set_has_its_row(owner: str) -> None:

@@ -4,41 +4,65 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from functools import cache
-from typing import Any
+from typing import Any, NamedTuple
 
-from anthropic.types import MessageParam, ToolParam, ToolResultBlockParam
-from google.genai import types as gemini
-from openai.types.chat import (
-    ChatCompletionToolMessageParam,
-    ChatCompletionToolParam,
-    ChatCompletionUserMessageParam,
-)
-from openai.types.responses import FunctionToolParam
-from openai.types.responses.response_input_param import FunctionCallOutput
 from pydantic import TypeAdapter
 
-__all__ = ["APIS", "WRONG", "checked", "checked_message", "checked_tool"]
+__all__ = ["APIS", "WRONG", "checked", "checked_message", "checked_tool", "reply_type"]
 
 APIS = ["anthropic", "openai", "openai-responses", "gemini"]
 
-RESULTS: dict[str, Any] = {
-    "anthropic": ToolResultBlockParam,
-    "openai": ChatCompletionToolMessageParam,
-    "openai-responses": FunctionCallOutput,
-    "gemini": gemini.Part,
-}
-MESSAGES: dict[str, Any] = {
-    "anthropic": MessageParam,
-    "openai": ChatCompletionUserMessageParam,
-    "openai-responses": FunctionCallOutput,
-    "gemini": gemini.Content,
-}
-TOOLS: dict[str, Any] = {
-    "anthropic": ToolParam,
-    "openai": ChatCompletionToolParam,
-    "openai-responses": FunctionToolParam,
-    "gemini": gemini.FunctionDeclaration,
-}
+
+class _Types(NamedTuple):
+    """Types of the SDKs, by API."""
+
+    results: dict[str, Any]
+    messages: dict[str, Any]
+    tools: dict[str, Any]
+    replies: dict[str, Any]
+
+
+@cache
+def _types() -> _Types:
+    # They take a second to load, which each process of a test run would spend.
+    from anthropic.types import Message, MessageParam, ToolParam, ToolResultBlockParam
+    from google.genai import types as gemini
+    from openai.types.chat import (
+        ChatCompletion,
+        ChatCompletionToolMessageParam,
+        ChatCompletionToolParam,
+        ChatCompletionUserMessageParam,
+    )
+    from openai.types.responses import FunctionToolParam, Response
+    from openai.types.responses.response_input_param import FunctionCallOutput
+
+    return _Types(
+        results={
+            "anthropic": ToolResultBlockParam,
+            "openai": ChatCompletionToolMessageParam,
+            "openai-responses": FunctionCallOutput,
+            "gemini": gemini.Part,
+        },
+        messages={
+            "anthropic": MessageParam,
+            "openai": ChatCompletionUserMessageParam,
+            "openai-responses": FunctionCallOutput,
+            "gemini": gemini.Content,
+        },
+        tools={
+            "anthropic": ToolParam,
+            "openai": ChatCompletionToolParam,
+            "openai-responses": FunctionToolParam,
+            "gemini": gemini.FunctionDeclaration,
+        },
+        replies={
+            "anthropic": Message,
+            "openai": ChatCompletion,
+            "openai-responses": Response,
+            "gemini": gemini.GenerateContentResponse,
+        },
+    )
+
 
 WRONG: dict[str, Any] = {
     "anthropic": {
@@ -92,15 +116,21 @@ def checked(api: str, shape: Any) -> Any:
     Raises:
         ValidationError: the SDK does not take it.
     """
-    return _checked(RESULTS[api], shape)
+    return _checked(_types().results[api], shape)
 
 
 def checked_message(api: str, shape: Any) -> Any:
     """Return a message as the SDK's type; raises ValidationError."""
-    results = RESULTS if shape.get("role") == "tool" else MESSAGES
-    return _checked(results[api], shape)
+    types = _types()
+    kinds = types.results if shape.get("role") == "tool" else types.messages
+    return _checked(kinds[api], shape)
 
 
 def checked_tool(api: str, shape: Any) -> Any:
     """Return a tool as the SDK's type; raises ValidationError."""
-    return _checked(TOOLS[api], shape)
+    return _checked(_types().tools[api], shape)
+
+
+def reply_type(api: str) -> Any:
+    """Return the type of a model's reply."""
+    return _types().replies[api]

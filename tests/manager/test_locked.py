@@ -5,13 +5,16 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 
 from mcp_gen import ClientManager, ManagerEvent, Server, ServerConfig, ToolNotApproved, UsageError
 from mcp_gen.compat.promises import collect_promises
 from mcp_gen.compat.wire.openers import MemoryOpener
-from mcp_gen.contracts.lock import encode_lock
+from mcp_gen.contracts.approval import ToolApproval
+from mcp_gen.contracts.lock import RevisionPromise, ServerLock, encode_lock
 from mcp_gen.types import ToolAnnotations
+from mcp_wire import LATEST, latest
 from tests.manager.managed_servers import AT_ONCE, Wire, managing
 from tests.support.frames import every_revision
 
@@ -72,6 +75,24 @@ async def test_a_tool_with_another_description_is_not_called(revision: str, tmp_
     assert [one.partition(" ")[0] for one in caught.value.changes] == ["changed:"]
     events = [one for one in told.events if one.kind == "tool_not_approved"]
     assert events == [ManagerEvent("tool_not_approved", "shop", caught.value, tool="add")]
+
+
+@pytest.mark.parametrize(("changed", "more"), [(5, ""), (7, "; and 2 more")])
+def test_the_first_changes_of_a_tool_are_in_the_error(changed: int, more: str) -> None:
+    def tool(text: str) -> latest.Tool:
+        named = {f"a{number}": {"description": text} for number in range(changed)}
+        return latest.Tool(name="t", input_schema={"type": "object", "properties": named})
+
+    promise = RevisionPromise(capabilities={}, tools={"t": msgspec.to_builtins(tool("old"))})
+    told: list[ToolNotApproved] = []
+    approval = ToolApproval("shop", ServerLock({}, {LATEST: promise}), "refuse", told.append)
+    assert approval.admit([tool("new")], LATEST) == []
+    (error,) = told
+    shown = "; ".join(
+        f'arguments.a{number}: description was "old", and is "new"' for number in range(5)
+    )
+    assert f"since it was approved: {shown}{more}; if that is meant" in str(error)
+    assert len(error.changes) == changed
 
 
 async def test_a_tool_that_changes_later_is_refused_from_then_on(tmp_path: Path) -> None:

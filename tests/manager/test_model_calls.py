@@ -11,16 +11,12 @@ from contextlib import asynccontextmanager
 from typing import Any
 
 import pytest
-from anthropic.types import Message
-from google.genai.types import GenerateContentResponse
-from openai.types.chat import ChatCompletion
-from openai.types.responses import Response
 
 from mcp_gen import ClientManager, McpError, Server, UsageError
 from mcp_gen.content import image
 from mcp_gen.manager.model_calls import ToolResults
 from mcp_wire import latest
-from tests.manager.model_sdks import APIS, checked, checked_message, checked_tool
+from tests.manager.model_sdks import APIS, checked, checked_message, checked_tool, reply_type
 
 LOOK, SLOW, FAIL = "mcp__shop__look", "mcp__shop__slow", "mcp__shop__fail"
 
@@ -138,19 +134,13 @@ JSON: dict[str, Any] = {
     "openai-responses": responses,
     "gemini": gemini,
 }
-SDK: dict[str, Any] = {
-    "anthropic": Message,
-    "openai": ChatCompletion,
-    "openai-responses": Response,
-    "gemini": GenerateContentResponse,
-}
 
 every_api = pytest.mark.parametrize("api", APIS)
 
 
 def reply(api: str, calls: Calls) -> Any:
     """Return a reply as the SDK of an API returns it."""
-    return SDK[api].model_validate_json(json.dumps(JSON[api](calls)))
+    return reply_type(api).model_validate_json(json.dumps(JSON[api](calls)))
 
 
 def texts(api: str, results: ToolResults) -> list[str]:
@@ -190,7 +180,7 @@ async def test_a_reply_without_calls_adds_nothing(api: Any) -> None:
 
 async def test_a_reply_of_gemini_that_was_blocked_adds_nothing() -> None:
     async with shopping() as (_, manager):
-        assert await manager.run_tool_calls("gemini", GenerateContentResponse()) == []
+        assert await manager.run_tool_calls("gemini", reply_type("gemini")()) == []
 
 
 async def test_a_message_of_chat_completions_is_a_reply() -> None:

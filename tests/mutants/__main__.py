@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import signal
 import sys
 import time
 from collections.abc import Sequence
@@ -32,12 +33,15 @@ examples:
   nox -s mutants -- --count 150 --seed 7        150 faults, chosen by the seed
   nox -s mutants -- --count 150 --seed 7        once more: goes on where it stopped
   nox -s mutants -- --package core --count 30   30 faults of one package
+  nox -s mutants -- --package auth --tests tests/auth   some tests alone: soon traced
   nox -s mutants -- --minutes 20                as many of them as 20 minutes allow
   nox -s mutants -- --only limits.py:61 --again the faults of one line, whatever is known of them
   nox -s mutants -- --list --only limits.py     show the places of a file, and try none
 
 The first run of a state of the sources runs all tests once, to learn which lines each one reaches.
-That, and every result, is kept in .mutants/; delete the folder to forget it.
+That, and every result, is kept in .mutants/; delete the folder to forget it. With --tests only the
+test files whose paths begin so are run and traced; a fault that they do not find may be found by
+others, so that only found ones are kept.
 
 A fault that changes nothing belongs into tests/mutants/equivalent.toml, with the reason.
 """
@@ -52,6 +56,7 @@ class Plan:
     jobs: int
     deadline: float | None
     again: bool
+    tests: Sequence[str]
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -66,7 +71,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
                 print(f"{place.id} | {place.text}")
             return 0
         deadline = time.monotonic() + 60 * options.minutes if options.minutes else None
-        plan = Plan(chosen, equivalent, options.jobs, deadline, options.again)
+        plan = Plan(chosen, equivalent, options.jobs, deadline, options.again, options.tests)
         results = execute(plan, console)
     except reach.Unusable as error:
         print(f"mutants: {error}", file=sys.stderr)
@@ -96,7 +101,8 @@ def execute(plan: Plan, console: Console) -> list[Result]:
     folder = CACHE / state
     folder.mkdir(parents=True, exist_ok=True)
     copies = [Copy.make(ROOT, CACHE / "copies" / str(number)) for number in range(plan.jobs)]
-    map_ = reach.make(folder, copies[0].folder, plan.jobs, console.print, plan.deadline)
+    traced = copies[0].folder
+    map_ = reach.make(folder, traced, plan.jobs, console.print, plan.deadline, plan.tests)
     for copy in copies[1:]:
         copy.take_compiled_tests(copies[0])
     for test in sorted(map_.failing):
@@ -104,7 +110,7 @@ def execute(plan: Plan, console: Console) -> list[Result]:
     reliable = Reliable(folder / "reliable.json")
     selector = Selector(map_, ROOT, reliable.unreliable)
     workers = [Worker(ROOT, copy, selector, reliable) for copy in copies]
-    results = Results(folder / "results.jsonl", reach.test_files(ROOT))
+    results = Results(folder / "results.jsonl", reach.test_files(ROOT), not plan.tests)
     open_ = [
         place
         for place in plan.chosen
@@ -184,6 +190,9 @@ def _options(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument("--seed", type=int, default=7, help="what they are chosen by (7)")
     parser.add_argument("--package", action="append", choices=PACKAGES, help="of these alone")
     parser.add_argument("--only", action="append", metavar="TEXT", help="whose id has this text")
+    parser.add_argument(
+        "--tests", action="append", default=[], metavar="PATH", help="run these test files alone"
+    )
     parser.add_argument("--list", action="store_true", help="show the chosen places, try none")
     parser.add_argument("--again", action="store_true", help="try what has a result, too")
     parser.add_argument("--jobs", type=int, default=2, help="faults at the same time (2)")
@@ -195,4 +204,6 @@ def _options(arguments: Sequence[str] | None) -> argparse.Namespace:
 
 
 if __name__ == "__main__":
+    # Ends like Ctrl-C: what has been started ends as well.
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
     sys.exit(main())

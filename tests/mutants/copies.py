@@ -15,6 +15,7 @@ __all__ = ["Copy"]
 FOLDERS = ("mcp_gen", "codegen", "generated", "schema", "examples", "tests", "docs", "bench")
 FILES = (
     "pyproject.toml",
+    "pytest_mcp_gen.py",
     "README.md",
     "CHANGELOG.md",
     "SECURITY.md",

@@ -6,6 +6,7 @@ sources nor the tests are imported before the fork.
 
 from __future__ import annotations
 
+import ctypes
 import gc
 import json
 import os
@@ -37,6 +38,10 @@ PRELOADED = (
     "pydantic",
     "cryptography.fernet",
 )
+
+
+PR_SET_CHILD_SUBREAPER = 36
+"""The call of Linux that makes a process the parent of what its children leave behind."""
 
 
 class Forks:
@@ -77,12 +82,11 @@ class Forks:
         if not in_time:
             self.kill()
         status = int(self._line())
-        self.kill()
         self._pid = None
         return status if in_time else None
 
     def kill(self) -> None:
-        """End the run in progress, with the processes of its session."""
+        """End the run in progress, with the processes of its group; what is left ends after it."""
         if self._pid is not None:
             with suppress(ProcessLookupError):
                 os.killpg(self._pid, signal.SIGKILL)
@@ -108,6 +112,7 @@ class Forks:
 
 
 def main() -> None:
+    ctypes.CDLL(None).prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
     for name in PRELOADED:
         # What only some tests need may be missing.
         with suppress(ImportError):
@@ -122,7 +127,21 @@ def main() -> None:
             _run(order["arguments"], order["environment"])
         print(pid, flush=True)
         _, status = os.waitpid(pid, 0)
+        _end_children()
         print(os.waitstatus_to_exitcode(status), flush=True)
+
+
+def _end_children() -> None:
+    """End all that a run has left behind: servers in a session of their own, however deep.
+
+    The children of a process that ends become children of this one, before it can be waited for.
+    """
+    mine = Path(f"/proc/{os.getpid()}/task/{os.getpid()}/children")
+    with suppress(ChildProcessError):
+        while True:
+            for child in mine.read_text().split():
+                os.kill(int(child), signal.SIGKILL)
+            os.waitpid(-1, 0)
 
 
 def _run(arguments: list[str], environment: dict[str, str]) -> None:

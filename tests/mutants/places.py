@@ -14,8 +14,12 @@ from tests.mutants.operators import Change, changes, is_valid
 
 __all__ = ["PACKAGES", "Place", "all_places", "choose", "diff", "sources"]
 
-RUNTIME = ("core", "session", "transports", "server", "client", "manager", "compat", "cli")
+ROOT = Path(__file__).parents[2]
+RUNTIME = tuple(sorted(path.parent.name for path in (ROOT / "mcp_gen").glob("*/__init__.py")))
+"""Packages of the runtime: each new one is among them by itself."""
 PACKAGES = (*RUNTIME, "codegen", "facts")
+PLUGIN = "pytest_mcp_gen.py"
+"""The plugin of pytest: it is a file of its own, and belongs to `mcp_gen.testing`."""
 
 MIN_PER_PACKAGE = 8
 """Places chosen in each package, so that its share of found faults says something."""
@@ -61,6 +65,8 @@ def sources(root: Path) -> Iterator[tuple[str, Path]]:
             yield package, path
     for path in sorted((root / "mcp_gen").glob("*.py")):
         yield "core", path
+    for path in root.glob(PLUGIN):
+        yield "testing", path
     for path in sorted((root / "codegen").rglob("*.py")):
         yield "codegen", path
     for path in sorted((root / "schema").rglob("facts.toml")):

@@ -11,11 +11,12 @@ import json
 import os
 import resource
 import shutil
+import signal
 import subprocess
 import sys
 import time
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from pathlib import Path
@@ -23,6 +24,7 @@ from pathlib import Path
 from coverage import CoverageData
 
 from tests.mutants import tracing
+from tests.mutants.places import PLUGIN
 from tests.mutants.traced_child import sitecustomize
 
 __all__ = ["Reach", "TracedTest", "Unusable", "make", "state_of", "test_files"]
@@ -89,6 +91,7 @@ def state_of(root: Path) -> str:
     tests = test_files(root).keys()
     # What traces the tests makes the map.
     paths = [root / "pyproject.toml", *map(Path, (tracing.__file__, sitecustomize.__file__))]
+    paths += root.glob(PLUGIN)
     for folder in INPUTS:
         for path in sorted((root / folder).rglob("*")):
             name = path.relative_to(root).as_posix()
@@ -114,6 +117,7 @@ def make(
     jobs: int,
     say: Callable[[str], None],
     deadline: float | None = None,
+    only: Sequence[str] = (),
 ) -> Reach:
     """Return the map of a copy of the checkout; trace what is missing, part by part.
 
@@ -123,11 +127,18 @@ def make(
         jobs: Number of processes.
         say: Told what takes long.
         deadline: Time of `time.monotonic` after which no part is begun.
+        only: Beginnings of the paths of the test files to look at; none for all.
 
     Raises:
-        Unusable: the time is over; the parts that are done are kept.
+        Unusable: the time is over; the parts that are done are kept. Or no file begins so.
     """
-    files = test_files(copy)
+    files = {
+        name: hashed
+        for name, hashed in test_files(copy).items()
+        if not only or name.startswith(tuple(only))
+    }
+    if not files:
+        raise Unusable(f"no test file begins with {' or '.join(only)}: give a path like tests/core")
     missing = sorted(files.keys() - _current(folder, files).keys())
     done = len(files) - len(missing)
     while missing and (deadline is None or time.monotonic() < deadline):
@@ -170,15 +181,22 @@ def _trace(folder: Path, copy: Path, files: list[str], jobs: int) -> float:
     if len(files) > jobs:
         words += ["-n", str(jobs)]
     with (folder / "log.txt").open("w") as log:
-        subprocess.run(
+        process = subprocess.Popen(
             [sys.executable, "-m", "pytest", *words, *files],
             cwd=copy,
             env={**os.environ, **_paths(copy), tracing.FOLDER: str(folder)},
             stdin=subprocess.DEVNULL,
             stdout=log,
             stderr=log,
-            check=False,
+            start_new_session=True,
         )
+        try:
+            process.wait()
+        except BaseException:
+            # With its workers, and the servers that they have started.
+            os.killpg(process.pid, signal.SIGKILL)
+            process.wait()
+            raise
     if not (folder / tracing.TESTS).exists():
         raise Unusable(f"the traced run of the tests did not end: see {folder / 'log.txt'}")
     share = (_cpu_s() - before) / (time.monotonic() - started) / min(jobs, len(files))

@@ -22,11 +22,13 @@ class Results:
     Args:
         path: The file.
         files: Hash of each test file.
+        is_whole: False if some of the tests are run alone: then only what they find is kept.
     """
 
-    def __init__(self, path: Path, files: dict[str, str]) -> None:
+    def __init__(self, path: Path, files: dict[str, str], is_whole: bool = True) -> None:
         self._path = path
         self._files = files
+        self._is_whole = is_whole
         self._lock = threading.Lock()
         self._known: dict[str, Outcome] = {}
         if path.exists():
@@ -57,5 +59,7 @@ class Results:
         row = {"place": place.id, **asdict(outcome), "hashes": hashes}
         with self._lock:
             self._known[place.id] = outcome
+            if not found and not self._is_whole:
+                return
             with self._path.open("a", encoding="utf-8") as file:
                 file.write(json.dumps(row) + "\n")

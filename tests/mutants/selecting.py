@@ -83,4 +83,6 @@ class Selection:
 def pytest_configure(config: pytest.Config) -> None:
     # A fault may make a program eat memory: it must not take that of the machine.
     resource.setrlimit(resource.RLIMIT_AS, (MOST_MEMORY_BYTES, MOST_MEMORY_BYTES))
+    # xdist is left out, and `--strict-markers` knows no marker of it.
+    config.addinivalue_line("markers", "xdist_group(name): has no meaning in one process")
     config.pluginmanager.register(Selection(Path(os.environ[FOLDER])), "mutants-selection")

@@ -43,7 +43,7 @@ def test_each_package_has_its_share_and_a_small_one_enough() -> None:
     assert counts.total() == 150
     assert min(counts[package] for package in PACKAGES) >= MIN_PER_PACKAGE
     assert counts["compat"] == max(counts.values())
-    assert counts["server"] > counts["codegen"] > MIN_PER_PACKAGE
+    assert counts["server"] >= MIN_PER_PACKAGE
 
 
 def test_one_package_gets_all_of_the_count() -> None:

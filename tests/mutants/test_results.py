@@ -42,6 +42,16 @@ def test_a_result_is_known_in_the_next_run(tmp_path: Path) -> None:
     assert [again.get(one) for one in (first, second, third)] == [KILLED, SURVIVED, None]
 
 
+def test_of_some_tests_alone_only_what_they_find_is_kept(tmp_path: Path) -> None:
+    first, second, _ = places()
+    results = Results(tmp_path / "r", FILES, is_whole=False)
+    results.add(first, KILLED)
+    results.add(second, SURVIVED)
+    assert results.get(second) == SURVIVED
+    again = Results(tmp_path / "r", FILES)
+    assert [again.get(one) for one in (first, second)] == [KILLED, None]
+
+
 def test_a_changed_test_file_forgets_what_it_may_find_now(tmp_path: Path) -> None:
     first, second, _ = places()
     results = Results(tmp_path / "r", FILES)

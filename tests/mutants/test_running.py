@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import shutil
+import subprocess
+import time
 from collections.abc import Generator, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -43,6 +45,8 @@ def never(n):
 
 TESTS = """\
 import os
+import subprocess
+from pathlib import Path
 
 import pytest
 
@@ -54,11 +58,15 @@ def test_a_sum_is_made(n):
     assert add(n, 1) == n + 1
 
 
+@pytest.mark.xdist_group("numbers")
 def test_a_small_number_is_small():
     assert is_small(1)
 
 
 def test_waiting_ends():
+    if not os.environ.get("MUTANTS_TRACE"):
+        left = subprocess.Popen(["sleep", "600"], env={}, start_new_session=True)
+        Path(__file__).with_name("left").write_text(str(left.pid))
     wait(5)
 
 
@@ -80,7 +88,7 @@ def checkout(tmp_path_factory: pytest.TempPathFactory) -> Path:
         "tests/core/__init__.py": "",
         "tests/core/test_sums.py": TESTS,
         "tests/mutants/__init__.py": "",
-        "pyproject.toml": "[tool.pytest.ini_options]\n",
+        "pyproject.toml": '[tool.pytest.ini_options]\naddopts = ["--strict-markers"]\n',
     }
     for name, text in files.items():
         path = root / name
@@ -118,6 +126,23 @@ def place(text: str, what: str) -> Place:
         for one in changes(SOURCE.encode())
         if lines[one.line - 1].strip() == text and one.what == what
     )
+
+
+def left_behind(worker: Worker) -> bool:
+    """Return True if the process that the last run has left in a session of its own still runs."""
+    note = worker.copy.folder / "tests" / "core" / "left"
+    pid = int(note.read_text())
+    note.unlink()
+    return is_running(pid)
+
+
+def is_running(pid: int) -> bool:
+    """Return True for a process that has not ended; nobody may have waited for it yet."""
+    try:
+        state = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
+    except FileNotFoundError:
+        return False
+    return state != "Z"
 
 
 @contextmanager
@@ -167,6 +192,42 @@ def test_a_map_is_not_begun_when_the_time_is_over(checkout: Path, tmp_path: Path
         reach.make(tmp_path, checkout, 1, lambda text: None, deadline=0.0)
 
 
+def test_a_traced_run_that_is_interrupted_leaves_no_process(checkout: Path, tmp_path: Path) -> None:
+    copy = Copy.make(checkout, tmp_path / "copy")
+    note = tmp_path / "pids"
+    (copy.folder / "tests" / "core" / "test_sums.py").write_text(
+        "import os, pathlib, subprocess, sys\n"
+        "child = subprocess.Popen(['sleep', '600'])\n"
+        f"pathlib.Path({str(note)!r}).write_text(f'{{os.getpid()}} {{child.pid}}')\n"
+        "child.wait()\n"
+    )
+    interrupts = iter([KeyboardInterrupt])
+
+    def interrupted(process: subprocess.Popen[bytes]) -> int | None:
+        end = time.monotonic() + 60
+        for error in interrupts:
+            while not (note.exists() and note.read_text()) and time.monotonic() < end:
+                time.sleep(0.01)  # between two looks of a bounded wait: a file tells nobody
+            raise error
+        while process.poll() is None and time.monotonic() < end:
+            time.sleep(0.01)  # bounded above: `poll` is what the caller wants of it
+        return process.returncode
+
+    with (
+        mock.patch.object(subprocess.Popen, "wait", interrupted),
+        pytest.raises(KeyboardInterrupt),
+    ):
+        reach.make(tmp_path / "maps", copy.folder, 1, lambda text: None)
+    assert [pid for pid in note.read_text().split() if is_running(int(pid))] == []
+
+
+def test_of_given_test_files_alone_a_map_is_made(checkout: Path, tmp_path: Path) -> None:
+    with pytest.raises(Unusable, match="0 of 1 test files are traced"):
+        reach.make(tmp_path, checkout, 1, lambda text: None, 0.0, ["tests/core/"])
+    with pytest.raises(Unusable, match="no test file begins with tests/cor/"):
+        reach.make(tmp_path, checkout, 1, lambda text: None, 0.0, ["tests/cor/"])
+
+
 def test_a_fault_is_found_by_a_test_that_reaches_it(worker: Worker) -> None:
     outcome = worker.try_fault(place("return a + b", "`+` becomes `-`"))
     assert (outcome.status, outcome.files) == ("killed", ("tests/core/test_sums.py",))
@@ -184,10 +245,17 @@ def test_a_test_that_fails_without_a_fault_proves_nothing(worker: Worker) -> Non
     assert outcome.status == "survived"
 
 
-def test_a_fault_that_runs_for_ever_is_found_by_time(worker: Worker) -> None:
+def test_a_fault_that_runs_for_ever_is_found_by_time_and_leaves_nothing(worker: Worker) -> None:
     with soon():
         outcome = worker.try_fault(place("n -= 1", "`-=` becomes `+=`"))
     assert outcome.status == "timeout"
+    assert not left_behind(worker)
+
+
+def test_a_server_that_a_run_leaves_behind_is_ended(worker: Worker) -> None:
+    waits = TracedTest("tests/core/test_sums.py::test_waiting_ends", 0.1, False, 1)
+    assert worker.run([waits]).status == "passed"
+    assert not left_behind(worker)
 
 
 def test_a_fault_that_no_test_reaches_is_told(worker: Worker, map_: Reach) -> None:
@@ -225,6 +293,48 @@ def test_a_test_that_is_not_there_alone_is_no_proof_and_not_asked_again(worker: 
         found, proof = worker.run_until_sure(tests, 9.0)
     assert (found.status, proof) == ("passed", [])
     reliable.learn.assert_called_once_with(first.id, passes=False)
+
+
+def test_of_tests_that_do_not_end_one_that_fails_without_a_fault_is_left_out(
+    worker: Worker,
+) -> None:
+    tests = [TracedTest(f"tests/core/test_sums.py::test_{n}", 0.1, False, 1) for n in range(3)]
+    names = frozenset(test.id for test in tests)
+    ran = [
+        Ran("timeout"),
+        Ran("failed", tests[1].id, "without a fault"),
+        Ran("timeout"),
+        Ran("passed", began=names),
+    ]
+    with (
+        mock.patch.object(worker, "run", side_effect=ran) as run,
+        mock.patch.object(worker, "_reliable") as reliable,
+        mock.patch.object(worker, "_selector") as selector,
+    ):
+        reliable.configure_mock(unreliable=set[str](), **{"known.return_value": None})
+        selector.tests.side_effect = [tests, [tests[0], tests[2]]]
+        outcome = worker.try_fault(place("return a + b", "`+` becomes `-`"))
+    assert outcome.status == "timeout"
+    reliable.learn.assert_any_call(tests[1].id, passes=False)
+    assert run.call_args.args == ([tests[0], tests[2]],)
+
+
+def test_a_file_that_cannot_be_imported_is_no_proof_if_it_never_can(worker: Worker) -> None:
+    tests = [TracedTest(f"tests/core/test_sums.py::test_{n}", 0.1, False, 1) for n in range(3)]
+    ran = Ran("failed", "tests/core/test_sums.py", "E   SyntaxError")
+    with (
+        mock.patch.object(worker, "run", return_value=ran),
+        mock.patch.object(worker, "_reliable") as reliable,
+    ):
+        reliable.configure_mock(unreliable=set[str](), **{"known.return_value": None})
+        assert worker.run_until_sure(tests, 9.0) == (ran, tests[:1])
+        with pytest.raises(RuntimeError, match=r"without a fault: tests/core/test_sums\.py"):
+            worker.try_fault(place("return a + b", "`+` becomes `-`"))
+
+
+def test_a_marker_of_xdist_is_known_without_xdist(worker: Worker) -> None:
+    marked = [TracedTest("tests/core/test_sums.py::test_a_small_number_is_small", 0.1, False, 1)]
+    assert worker.run(marked).status == "passed"
 
 
 def test_a_map_of_tests_that_are_not_there_is_an_error(worker: Worker) -> None:

@@ -28,7 +28,7 @@ from typing import Any, TypeVar
 import coverage
 import pytest
 
-from tests.mutants.traced_child.sitecustomize import CONTEXT, FOLDER, ORDERED
+from tests.mutants.traced_child.sitecustomize import CONTEXT, FOLDER, ORDERED, SOURCES
 
 __all__ = ["ALL", "FOLDER", "SHARED", "TESTS", "samples"]
 
@@ -63,7 +63,7 @@ class Tracer:
         self._coverage = coverage.Coverage(
             data_file=str(folder / f"lines.{name}"),
             config_file=False,
-            source=[str(root / "mcp_gen"), str(root / "codegen")],
+            include=[str(root / one) for one in SOURCES],
         )
         self._coverage.start()
         self._item: pytest.Item | None = None

@@ -15,14 +15,15 @@ from tests.peers.inspecting.inspector import Ran, inspect
 from tests.peers.ways import INSPECTED, Ask, Way, served
 from tests.peers.web import PATHS
 
-FULL_ALONE = ("test_agreement.py",)
-"""Modules that are run with `--full` alone: they take minutes."""
+FULL_ALONE = ("test_agreement.py", "test_every_revision.py")
+"""Modules that are run with `--full` alone: they take long."""
 
 
 def pytest_configure(config: pytest.Config) -> None:
     if find_spec("mcp") is None:
         raise pytest.UsageError("tests/peers needs the official SDK as a peer: run `nox -s peers`")
-    packages = {"PEERS_TYPESCRIPT", "PEERS_SERVERS", "PEERS_EXAMINED", "PEERS_INSPECTOR"}
+    kinds = ("TYPESCRIPT", "SERVERS", "EXAMINED", "OIDC", "INSPECTOR")
+    packages = {f"PEERS_{kind}" for kind in kinds}
     if config.getoption("full"):
         packages.add("PEERS_SUITE")
     if not packages <= os.environ.keys() or shutil.which("node") is None:
@@ -33,7 +34,7 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
-    """Leave out the modules that take minutes."""
+    """Leave out the modules that take long."""
     is_left_out = collection_path.name in FULL_ALONE and not config.getoption("full")
     return True if is_left_out else None
 

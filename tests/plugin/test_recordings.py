@@ -79,6 +79,8 @@ def test_a_recording_is_a_test(tmp_path: Path) -> None:
     assert 'tools[?@.name=="add"].inputSchema.properties: expected' in ran.text
     assert "nothing.jsonl: No such file or directory" in ran.text
     assert "mcp_replay: name a recording" in ran.text
+    # Whoever has forgotten it needs no lines of the plugin.
+    assert "get_closest_marker" not in ran.text
 
 
 def test_a_server_that_cannot_be_reached_so_is_said(tmp_path: Path) -> None:

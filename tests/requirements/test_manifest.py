@@ -119,7 +119,12 @@ def test_tests_name_requirements_in_plain_text() -> None:
 
 @pytest.mark.parametrize(
     "id",
-    ["tools:nothing-of-the-kind", "roots:client:consent", "mrtr:state:once", "http:authentication"],
+    [
+        "tools:nothing-of-the-kind",
+        "roots:client:consent",
+        "mrtr:state:once",
+        "logging:level:internal",
+    ],
 )
 def test_a_test_of_something_that_tests_cannot_show_is_refused(id: str) -> None:
     ids = (id,)

@@ -181,3 +181,9 @@ def test_compiling_a_schema_that_is_none_is_an_error(more: dict[str, Any]) -> No
         JsonSchema({"type": "nonsense", **more}).compile()
     with pytest.raises(BadSchema):
         JsonSchema({"$schema": "http://127.0.0.1:9/dialect", **more}).compile()
+
+
+def test_why_a_schema_is_slow_is_said_of_slow_ones_alone() -> None:
+    slow = JsonSchema({"pattern": "(?=a)"})
+    assert slow.because == f"; {slow.slow}" != "; "
+    assert JsonSchema({"type": "string"}).because == ""

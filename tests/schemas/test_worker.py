@@ -6,6 +6,7 @@ import asyncio
 import os
 import select
 import signal
+import struct
 import subprocess
 import sys
 import threading
@@ -13,9 +14,12 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
+from msgspec import Raw
 
 from mcp_gen.core.errors import SchemaNotChecked
 from mcp_gen.schemas import process
+from mcp_gen.schemas import worker as worker_process
+from mcp_gen.schemas.messages import CheckRequest, PipeClosed, read_message
 from mcp_gen.schemas.process import SchemaWorker
 from mcp_gen.schemas.schema import UNEXPLAINED, UNREADABLE, BadSchema, JsonSchema, Misfit
 
@@ -143,15 +147,13 @@ async def test_a_check_that_needs_too_much_memory_is_given_up(worker: SchemaWork
 async def test_a_schema_that_takes_long_holds_up_no_other(worker: SchemaWorker) -> None:
     slow = endless()
     await check(worker, slow, {"a": 1}, timeout_s=0.2)
-    done: list[str] = []
-
-    async def one(schema: JsonSchema, value: Any, name: str) -> None:
-        await check(worker, schema, value, timeout_s=0.5)
-        done.append(name)
-
-    burst = [one(slow, {"a": 1}, "slow") for _ in range(3)]
-    await asyncio.gather(*burst, one(RECURSIVE, [1], "other"))
-    assert done[0] == "other"
+    burst = [asyncio.create_task(check(worker, slow, {"a": 1})) for _ in range(3)]
+    await asyncio.sleep(0)
+    assert await check(worker, RECURSIVE, [1]) == "fits"
+    assert not any(one.done() for one in burst)
+    for one in burst:
+        one.cancel()
+    await asyncio.wait(burst)
 
 
 # --- the queue ---
@@ -445,3 +447,33 @@ def test_the_worker_gets_a_short_environment(monkeypatch: pytest.MonkeyPatch) ->
     names = set(outcome.removeprefix("BadSchema: ").split())
     # LC_CTYPE is set by the interpreter itself.
     assert names - {"LC_CTYPE", *process.PASSED_ON} == {"PYTHONPATH"}
+
+
+@pytest.mark.parametrize(("length", "is_read"), [(64 * 1024, True), (64 * 1024 + 1, False)])
+def test_of_a_worker_that_says_too_much_nothing_is_read(length: int, is_read: bool) -> None:
+    file = os.memfd_create("reply")
+    try:
+        os.write(file, struct.pack(">I", length) + b"x" * length)
+        os.lseek(file, 0, os.SEEK_SET)
+        if is_read:
+            assert read_message(file) == b"x" * length
+        else:
+            with pytest.raises(PipeClosed):
+                read_message(file)
+    finally:
+        os.close(file)
+
+
+def test_the_schemas_that_were_used_last_are_kept(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(worker_process, "MAX_SCHEMAS", 2)
+    made = worker_process.CheckWorker(-1, -1)
+
+    def is_known(key: str, schema: bytes = b"null") -> bool:
+        request = CheckRequest(key, Raw(b"1"), WAIT_S, Raw(schema))
+        return made._find(request) is not None
+
+    assert is_known("a", b"{}")
+    assert is_known("b", b"{}")
+    assert is_known("a")
+    assert is_known("c", b"{}")
+    assert [is_known(key) for key in "abc"] == [True, False, True]

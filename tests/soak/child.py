@@ -26,7 +26,7 @@ MOST = 50
 """Maximum number of unexpected log lines that are kept."""
 
 EXPECTED = re.compile(
-    r"WARNING(?: +mcp_gen\.server)?: +"
+    r"WARNING(?: +(?:mcp_gen\.server|uvicorn\.error))?: +"
     r"(?P<what>a client reads its stream too slowly|refused a message|notifications/\S+"
     r"|Invalid HTTP request received)"
 )

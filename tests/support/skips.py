@@ -14,6 +14,9 @@ Report = TypeVar("Report", pytest.TestReport, pytest.CollectReport)
 
 LISTED: Mapping[str, str] = {
     "tests/test_walk.py::": "its figures were counted on Python 3.11",
+    "tests/server/resources/test_read_memory.py::test_a_read_takes_": (
+        "resident memory is read from /proc, which only Linux has"
+    ),
     "tests/transports/http_client/test_tls_and_proxies.py::test_no_connection_is_left_open[": (
         "open files are counted in /proc, which only Linux has"
     ),

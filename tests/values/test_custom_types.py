@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import pathlib
-from typing import Any
+from typing import Annotated, Any
 
 import attrs
 import msgspec
@@ -15,6 +15,7 @@ from mcp_gen.core.errors import UsageError
 from mcp_gen.values.custom_types import convert, decoder, to_json, to_plain
 from mcp_gen.values.json_schema import json_schema
 from mcp_gen.values.reading import read_value
+from mcp_wire import UnknownContent
 
 
 class Inner(pydantic.BaseModel):
@@ -98,10 +99,15 @@ def test_a_type_that_nothing_reads_is_a_usage_error() -> None:
         read_value(1, complex, "call")
 
 
+def test_a_type_whose_metadata_cannot_be_hashed_is_read() -> None:
+    assert read_value({"sizes": []}, Annotated[Inner, ["a list"]], "call") == Inner(sizes=[])
+
+
 def test_a_value_is_the_same_as_json_and_as_plain_json() -> None:
     value = {"it": Outer(Inner(sizes=[1]))}
     assert to_plain(value) == {"it": {"inner": {"sizes": [1]}, "at": "/tmp"}}
     assert msgspec.json.decode(to_json(value)) == to_plain(value)
+    assert to_plain({1: value}) == {"1": to_plain(value)}
 
 
 PATH = {"type": "string", "format": "path"}
@@ -134,3 +140,18 @@ def test_a_model_and_a_struct_of_one_name_have_a_definition_each() -> None:
     definitions = json_schema(both)["$defs"]
     assert {"inner", "at"} == definitions["Outer"]["properties"].keys()
     assert definitions["Outer_"]["properties"].keys() == {"x"}
+
+
+def test_content_of_a_kind_that_is_not_known_is_written_as_it_came() -> None:
+    block = UnknownContent("new", b'{"type":"new","of":[1.0]}')
+    assert to_json([block]) == b'[{"type":"new","of":[1.0]}]'
+
+
+def test_a_class_that_json_knows_nothing_of_is_named() -> None:
+    class Thing:
+        """Neither model nor path."""
+
+    with pytest.raises(msgspec.ValidationError, match="JSON has nothing for Thing"):
+        convert(1, Thing)
+    with pytest.raises(TypeError, match="JSON has nothing for Thing"):
+        to_json(Thing())

@@ -18,6 +18,7 @@ import attrs
 import msgspec
 import pydantic
 import pytest
+import typing_extensions
 from msgspec import Meta
 
 from mcp_gen.values.json_types import JsonTypeReader, NotJsonType, bare, json_reader_for
@@ -126,7 +127,7 @@ CARRIED: list[Any] = [
     *(abc.Sequence[int], abc.Collection[int], abc.MutableSequence[int], abc.Set[int]),
     *(abc.Mapping[str, int], abc.MutableMapping[str, int], typing.Dict, typing.List),  # noqa: UP006
     *(dict[int, str], dict[Colour, str], dict[Literal["a"], int], dict[uuid.UUID, int]),
-    *(dict[Any, int], dict[Number, int], dict[str | int, int], dict[float, int]),
+    *(dict[T, int], dict[Any, int], dict[Number, int], dict[str | int, int], dict[float, int]),
     *(Colour, Size, One, TaggedOne, Row, Data, Tree, Attrs, Typed, Pair, Page[int], Page[One]),
     *(Literal["a", 1, None], Literal[True], int | None, int | str, int | float, bool | int),
     *(Literal["a"] | str, Literal["a"] | Literal["b"], Literal[1] | int, Literal["a"] | Size),
@@ -290,5 +291,12 @@ def test_a_path_and_a_text_look_alike() -> None:
         json_reader_for(pathlib.Path | str)
 
 
+def test_a_type_variable_is_read_as_its_bound_or_as_anything() -> None:
+    assert json_reader_for(list[T]) == json_reader_for(list[Any]) == JsonTypeReader.FLOATS
+    assert json_reader_for(list[Whole]) == json_reader_for(list[int]) != JsonTypeReader.FLOATS
+
+
 def test_the_type_below_names_and_metadata_is_bare() -> None:
     assert bare(Annotated[Number, "n"]) is int
+    alias = typing_extensions.TypeAliasType("alias", Annotated[Number, "n"])
+    assert bare(typing.Final[alias]) is int

@@ -194,12 +194,15 @@ def test_a_peer_that_sends_other_keys_each_time_fills_no_cache() -> None:
     caches: list[dict[Any, Any]] = [base._decoders, base._readers, lenient_decoding._plans]
     decode(kind, b'{"x": 1}')
     before = [len(cache) for cache in caches]
+    # An HTTP server of an earlier test has frozen the garbage of that time: it is never collected.
+    gc.collect()
+    classes = len(kind.__subclasses__())
     for number in range(4 * extra_keys.MAX_CLASSES):
         value = decode(kind, json.dumps({f"x{number}": 1}).encode())
         decode(type(value), b"{}")
     assert [len(cache) for cache in caches] == before
     gc.collect()
-    assert len(kind.__subclasses__()) <= extra_keys.MAX_CLASSES + 1
+    assert len(kind.__subclasses__()) <= classes + extra_keys.MAX_CLASSES
 
 
 def test_the_order_of_the_keys_makes_no_other_class() -> None:

@@ -53,6 +53,8 @@ STATEMENTS: dict[str, dict[str, Any]] = {
     "primes_streams": {FIRST: False, TASKS: True, STATELESS: False},
     # A client that hangs up has not cancelled, until streams cannot be resumed.
     "stream_drop_cancels": {FIRST: False, STATELESS: True},
+    # The authorization server is at the origin of the server, until resources have metadata.
+    "authorization_at_origin": {FIRST: False, BATCHES: True, HEADERS: False},
     # Arguments that do not fit are an error of the protocol, then one that the model sees.
     "bad_arguments": {FIRST: "protocol_error", TASKS: "tool_error"},
     # What was updated may be a part of what was subscribed to, until URIs are listed in a filter.

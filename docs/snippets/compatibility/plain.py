@@ -24,7 +24,7 @@ def answer(method: str, params: Any) -> dict[str, Any]:
         return {}
     if method == "tools/list":
         return {"tools": [TOOL]}
-    raise NotImplementedError
+    raise LookupError(method)
 
 
 for line in sys.stdin:
@@ -38,6 +38,6 @@ for line in sys.stdin:
         continue  # no request
     try:
         found = {"result": answer(method, message.get("params"))}
-    except NotImplementedError:
+    except LookupError:
         found = {"error": {"code": -32601, "message": "unknown method"}}
     print(json.dumps({"jsonrpc": "2.0", "id": id, **found}), flush=True)

@@ -77,8 +77,11 @@ if __name__ == "__main__":
     if transport == "stdio":
         server.run()
     else:
-        with socket.create_server(("127.0.0.1", 0)) as taken:
-            port = int(taken.getsockname()[1])
-        print(f"http://127.0.0.1:{port}/{'sse' if transport == 'sse' else 'mcp'}", flush=True)
-        path = "/sse" if transport == "sse" else None
-        uvicorn.run(server.asgi(legacy_sse_path=path), port=port, log_level="warning")
+        # Held until the end, so that nobody else gets the port; connections wait for the server.
+        with socket.create_server(("127.0.0.1", 0)) as listening:
+            port = int(listening.getsockname()[1])
+            path = "/sse" if transport == "sse" else None
+            print(f"http://127.0.0.1:{port}{path or '/mcp'}", flush=True)
+            app = server.asgi(legacy_sse_path=path)
+            config = uvicorn.Config(app, port=port, log_level="warning")
+            uvicorn.Server(config).run(sockets=[listening])

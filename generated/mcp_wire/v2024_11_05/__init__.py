@@ -336,6 +336,7 @@ PROFILE = Profile(
     resumes_streams=False,
     primes_streams=False,
     stream_drop_cancels=False,
+    authorization_at_origin=False,
     bad_arguments="protocol_error",
     resource_not_found_code=-32002,
     sub_resource_updates=True,

@@ -348,6 +348,7 @@ PROFILE = Profile(
     resumes_streams=True,
     primes_streams=False,
     stream_drop_cancels=False,
+    authorization_at_origin=True,
     bad_arguments="protocol_error",
     resource_not_found_code=-32002,
     sub_resource_updates=True,

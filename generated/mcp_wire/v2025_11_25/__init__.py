@@ -484,6 +484,7 @@ PROFILE = Profile(
     resumes_streams=True,
     primes_streams=True,
     stream_drop_cancels=False,
+    authorization_at_origin=False,
     bad_arguments="tool_error",
     resource_not_found_code=-32002,
     sub_resource_updates=True,

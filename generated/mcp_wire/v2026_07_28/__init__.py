@@ -505,6 +505,7 @@ PROFILE = Profile(
     resumes_streams=False,
     primes_streams=False,
     stream_drop_cancels=True,
+    authorization_at_origin=False,
     bad_arguments="tool_error",
     resource_not_found_code=-32602,
     sub_resource_updates=False,

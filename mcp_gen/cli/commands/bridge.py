@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from enum import StrEnum
 from typing import Annotated
 
@@ -9,7 +10,9 @@ import typer
 
 import mcp_wire
 from mcp_gen.cli.console.output import fail
+from mcp_gen.cli.console.progress import Screen
 from mcp_gen.cli.console.server_options import Config, Env, Header, read_server
+from mcp_gen.cli.logins.automatic import automatic_login
 from mcp_gen.core.errors import McpGenError
 
 __all__ = ["bridge"]
@@ -69,7 +72,12 @@ def bridge(
     from mcp_gen.compat.bridge.bridge import Bridge
 
     try:
-        target, options = read_server(to, config, header, env).connect_target(PROBE_TIMEOUT_S)
+        found = read_server(to, config, header, env)
+        # Without a terminal, stored tokens are used and renewed.
+        auth = automatic_login(found, Screen(quiet=True))
+        if auth is not None:
+            found = replace(found, auth=auth)
+        target, options = found.connect_target(PROBE_TIMEOUT_S)
         made = Bridge(target, revisions=revisions or mcp_wire.REVISIONS, **options)
         if serve is Serve.HTTP:
             made.run("http", host=host, port=port, path=path, legacy_sse_path=sse_path)

@@ -22,6 +22,7 @@ from mcp_gen.cli.console.server_options import (
     Config,
     Env,
     Header,
+    end_at_sigterm,
 )
 from mcp_gen.cli.console.target_option import shown_target, target_config
 from mcp_gen.core.errors import McpGenError, UsageError
@@ -181,7 +182,7 @@ def doctor(
         fail("doctor", error)
     except McpGenError as error:
         fail("doctor", error, UNREACHED)
-    except KeyboardInterrupt:
+    except (KeyboardInterrupt, asyncio.CancelledError):
         fail("doctor", "interrupted", INTERRUPTED)
     if not any(one.is_printed for one in forms):
         # Imported here so that `mcp-gen --help` stays fast.
@@ -220,6 +221,7 @@ async def _client(
     for_servers: tuple[object, ...],
 ) -> tuple[Report, str]:
     """Examine a client; return the report, and the last lines that it wrote to stderr."""
+    end_at_sigterm()  # the process of the client, too
     # Imported here so that `mcp-gen --help` stays fast.
     from mcp_gen.cli.console.doctor_progress import DoctorProgress
     from mcp_gen.compat.doctor.client_examination import examine_client
@@ -244,6 +246,7 @@ async def _client(
 
 async def _examine(wanted: ServerWanted) -> tuple[Report, str]:
     """Examine the server; return the report, and the last lines that it wrote to stderr."""
+    end_at_sigterm()  # the process of the server, too
     # Imported here so that `mcp-gen --help` stays fast.
     from mcp_gen.cli.console.doctor_progress import DoctorProgress
     from mcp_gen.compat.checks.judging import applicable
@@ -285,12 +288,18 @@ async def _read_only_calls(wanted: ServerWanted, opened: OpenTarget) -> tuple[To
 
 
 def _exit_code(report: Report, fail_on: str, last_lines: str) -> int:
+    levels = {"must": ("must",), "should": ("must", "should")}.get(fail_on, ())
+    is_broken = any(one.level in levels for one in report.failed())
     if not any(one.agreed == one.asked for one in report.openings):
         for line in _why_unreached(report, last_lines):
             print(line, file=sys.stderr)
-        return UNREACHED
-    levels = {"must": ("must",), "should": ("must", "should")}.get(fail_on, ())
-    return 1 if any(one.level in levels for one in report.failed()) else 0
+        # What everybody sees of a server that wants a token is judged.
+        return 1 if is_broken and _wants_token(report) else UNREACHED
+    return 1 if is_broken else 0
+
+
+def _wants_token(report: Report) -> bool:
+    return report.side == "server" and any(one.answer == "status 401" for one in report.openings)
 
 
 def _why_unreached(report: Report, last_lines: str) -> Iterator[str]:
@@ -299,5 +308,11 @@ def _why_unreached(report: Report, last_lines: str) -> Iterator[str]:
 
     answers = dict.fromkeys(visible(one.answer) for one in report.openings)
     yield f"mcp-gen doctor: the {report.side} speaks none of the revisions: {'; '.join(answers)}"
+    if _wants_token(report):
+        yield (
+            "mcp-gen doctor: it wants a token: its refusals and metadata were judged; for the "
+            f"rest `mcp-gen login {report.target}` logs in, or give one with "
+            '`--header "Authorization: Bearer TOKEN"`'
+        )
     if last_lines:
         yield visible_lines(last_lines)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import signal
 import sys
 from collections.abc import Mapping
 from pathlib import Path
@@ -14,7 +13,7 @@ import typer
 
 from mcp_gen.cli.console.output import fail
 from mcp_gen.cli.console.report_forms import report_forms, write_forms
-from mcp_gen.cli.console.server_options import INTERRUPTED
+from mcp_gen.cli.console.server_options import INTERRUPTED, end_at_sigterm
 from mcp_gen.core.errors import UsageError
 
 if TYPE_CHECKING:
@@ -152,10 +151,7 @@ async def _run(wanted: Matrix, source: str, folder: Path | None) -> MatrixReport
     from mcp_gen.compat.matrix.installing import matrix_folder
     from mcp_gen.compat.matrix.running import run_matrix
 
-    running = asyncio.current_task()
-    assert running is not None
-    # The processes of the cells are ended, too.
-    asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, running.cancel)
+    end_at_sigterm()  # the processes of the cells, too
     count = len(wanted.servers) * len(wanted.clients) * len(wanted.transports)
     with DoctorProgress(dict.fromkeys(wanted.revisions, count)) as progress:
 

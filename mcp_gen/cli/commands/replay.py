@@ -19,6 +19,7 @@ from mcp_gen.cli.console.server_options import (
     Header,
     read_server,
 )
+from mcp_gen.cli.logins.automatic import with_stored_token
 from mcp_gen.core.errors import McpGenError, UsageError
 
 if TYPE_CHECKING:
@@ -93,7 +94,7 @@ def replay(
     * `mcp-gen replay talk.jsonl --to server.py --as 2025-06-18` as a client of that revision
     """
     try:
-        found = read_server(to, config, header, env)
+        found = with_stored_token(read_server(to, config, header, env))
         filled = _filled(fill or [])
         report = asyncio.run(_replay(file, found, over, as_revision, ignore or [], filled, timeout))
     except UsageError as error:

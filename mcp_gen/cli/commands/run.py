@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import sys
-from contextlib import redirect_stdout
+import os
 from typing import Annotated
 
 import typer
@@ -13,12 +12,8 @@ from mcp_gen.core.errors import McpGenError
 
 __all__ = ["run"]
 
-SEVERAL = (
-    "one process serves; several share no sessions and no keys: run `uvicorn --workers N` with "
-    "`server.asgi(session_store=...)` or `server.asgi(stateless=True)`, and give the Server its "
-    "`request_state_keys=`"
-)
-"""Refusal of several workers, which names what they need."""
+CLUSTER = "MCP_GEN_CLUSTER"
+"""Environment variable with the URL of the cluster; the option goes before it."""
 
 
 def run(
@@ -40,16 +35,78 @@ def run(
             metavar="PATH",
         ),
     ] = None,
+    auth_issuer: Annotated[
+        str | None,
+        typer.Option(
+            help="With --http: ask for access tokens (JWTs) of this authorization server.",
+            metavar="URL",
+        ),
+    ] = None,
+    auth_audience: Annotated[
+        str | None,
+        typer.Option(
+            help="With --auth-issuer: URL of this server as clients and tokens name it; its own "
+            "address without one.",
+            metavar="URL",
+        ),
+    ] = None,
+    auth_scope: Annotated[
+        list[str] | None,
+        typer.Option(help="With --auth-issuer: a scope that every request needs; repeatable."),
+    ] = None,
+    stateless: Annotated[
+        bool,
+        typer.Option("--stateless", help="With --http: serve without sessions at every revision."),
+    ] = False,
+    cluster: Annotated[
+        str | None,
+        typer.Option(
+            help="With --http: URL of the Redis that shares sessions with other processes and "
+            "machines; the variable MCP_GEN_CLUSTER hides it from other users.",
+            metavar="URL",
+        ),
+    ] = None,
+    workers: Annotated[
+        int | None,
+        typer.Option(
+            help="With --http: processes that serve the port; one that ends is started anew.",
+            metavar="N",
+            min=1,
+        ),
+    ] = None,
+    health: Annotated[
+        bool,
+        typer.Option("--health", help="With --http: answer health checks at /healthz and /readyz."),
+    ] = False,
+    drain: Annotated[
+        float | None,
+        typer.Option(
+            help="With --http: seconds that requests may still take after a signal; 10 without "
+            "one.",
+            metavar="SECONDS",
+            min=0,
+        ),
+    ] = None,
+    drain_delay: Annotated[
+        float | None,
+        typer.Option(
+            help="With --http: seconds for which new requests are answered after a signal, until a "
+            "balancer has noticed.",
+            metavar="SECONDS",
+            min=0,
+        ),
+    ] = None,
     reload: Annotated[
         bool, typer.Option("--reload", help="With --http: start anew when a Python file changes.")
+    ] = False,
+    log_json: Annotated[
+        bool,
+        typer.Option("--log-json", help="Log to stderr in lines of JSON, with the request."),
     ] = False,
     dev: Annotated[
         bool,
         typer.Option("--dev", help="Warn of calls that block the event loop; part of --reload."),
     ] = False,
-    workers: Annotated[
-        int, typer.Option(hidden=True, help="More than one is refused with what to do instead.")
-    ] = 1,
 ) -> None:
     """Run a server on stdio, or over HTTP at `/mcp`.
 
@@ -59,6 +116,13 @@ def run(
     holds them. It needs --http: over stdio a client would lose its session without notice. Code
     that cannot be run is told at once, to clients too, and the next save is tried.
 
+    `--cluster redis://host:6379` shares sessions, streams and changes with all processes that name
+    the same Redis. The variable `MCP_GEN_CLUSTER` does the same, and keeps a password out of the
+    list of processes.
+
+    `--workers 4` serves with four processes. They need `--cluster`, or `--stateless`, if the server
+    offers a revision with sessions.
+
     `--dev` warns, once for each, of async tools, prompts and resources that block the event loop
     for more than 100 ms.
 
@@ -67,35 +131,69 @@ def run(
     * `mcp-gen run server.py` runs the only server in a file
     * `mcp-gen run inventory.main:server --http --port 9000` runs one of a module over HTTP
     * `mcp-gen run server.py --http --reload` restarts it whenever its code changes
+    * `mcp-gen run server.py --http --workers 4 --cluster redis://127.0.0.1:6379` runs it in four
+      processes
+    * `mcp-gen run server.py --http --workers 4 --stateless --health` does so without sessions
     * `mcp-gen run server.py --dev` warns on stderr of what blocks it
+    * `mcp-gen run server.py --http --auth-issuer https://login.example.com` asks for tokens
     """
-    for_http = {"--host": host, "--port": port, "--sse-path": sse_path, "--reload": reload or None}
+    for_auth = {"--auth-audience": auth_audience, "--auth-scope": auth_scope or None}
+    not_reloaded: dict[str, object] = {
+        "--sse-path": sse_path,
+        "--auth-issuer": auth_issuer,
+        "--stateless": stateless or None,
+        "--cluster": cluster,
+        "--workers": workers,
+        "--health": health or None,
+        "--drain": drain,
+        "--drain-delay": drain_delay,
+    }
+    for_http = {
+        "--host": host,
+        "--port": port,
+        **not_reloaded,
+        **for_auth,
+        "--reload": reload or None,
+    }
     for option in [name for name, value in for_http.items() if value is not None and not http]:
         fail("run", f"{option} is for HTTP: add --http")
-    if reload and sse_path is not None:
-        fail("run", "--sse-path is not for --reload: leave out one of them")
-    if workers > 1:
-        fail("run", SEVERAL)
-    at = host or "127.0.0.1", 8000 if port is None else port
+    for option in [name for name, value in for_auth.items() if value and auth_issuer is None]:
+        fail("run", f"{option} goes with --auth-issuer: add that")
+    not_reloaded["--log-json"] = log_json or None
+    for option in [name for name, value in not_reloaded.items() if value is not None and reload]:
+        fail("run", f"{option} is not for --reload: leave out one of them")
     # Imported here so that `mcp-gen --help` stays fast.
-    from mcp_gen.client.connecting.python_code import load
+    from mcp_gen.cli.running.settings import RunSettings
 
+    settings = RunSettings(
+        target=target,
+        host=host or "127.0.0.1",
+        port=8000 if port is None else port,
+        sse_path=sse_path,
+        auth_issuer=auth_issuer,
+        auth_audience=auth_audience,
+        auth_scopes=auth_scope or [],
+        stateless=stateless,
+        cluster=cluster or (os.environ.get(CLUSTER) or None if http else None),
+        health=health,
+        drain_s=10.0 if drain is None else drain,
+        drain_delay_s=drain_delay or 0.0,
+        log_json=log_json,
+        dev=dev,
+        workers=1 if workers is None else workers,
+    )
     try:
         if reload:
-            _run_reloaded(target, *at)
-            return
-        # Over stdio, what the code prints would be no message.
-        with redirect_stdout(sys.stderr):
-            server = load(target)
-        if dev:
-            # Imported here: only development needs it.
-            from mcp_gen.server.middleware.blocking_watch import BlockingWatch
+            _run_reloaded(target, settings.host, settings.port)
+        elif settings.workers > 1:
+            # Imported here: most servers have one process.
+            from mcp_gen.cli.running.workers import run_workers
 
-            server.add_middleware(BlockingWatch())
-        if http:
-            server.run("http", host=at[0], port=at[1], legacy_sse_path=sse_path)
+            raise typer.Exit(run_workers(settings))
+        elif http:
+            settings.run_http()
         else:
-            server.run("stdio")
+            settings.run_stdio()
     except McpGenError as error:
         fail("run", error)
 

@@ -72,8 +72,8 @@ class Screen:
             self._progress.update(self._task, description=strip_control(message).replace("\n", " "))
 
     def say(self, text: str, style: str = "") -> None:
-        """Print a line above the bars."""
-        self.console.print(Text(strip_control(text), style=style))
+        """Print a line above the bars. It is not broken: it may be a link."""
+        self.console.print(Text(strip_control(text), style=style), soft_wrap=True)
 
     def logged(self, session: Any, params: Any) -> None:
         """Print a log message of the server."""

@@ -12,14 +12,16 @@ import signal
 import sys
 import threading
 from collections.abc import Awaitable, Callable
-from contextlib import redirect_stdout
+from contextlib import redirect_stdout, suppress
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Annotated, Any, Final, TypeAlias, TypeVar
 
 import typer
 
 from mcp_gen.cli.console.output import fail
+from mcp_gen.cli.logins.automatic import logging_in
 from mcp_gen.core.errors import (
+    AuthError,
     CommandEnded,
     HttpError,
     McpError,
@@ -50,6 +52,7 @@ __all__ = [
     "ServerName",
     "Timeout",
     "ask_server",
+    "end_at_sigterm",
     "options_of",
     "read_server",
 ]
@@ -312,6 +315,17 @@ def _end_at_second_interrupt(command: str) -> None:
     signal.signal(signal.SIGINT, interrupted)
 
 
+def end_at_sigterm() -> None:
+    """Cancel the current task at SIGTERM, so that it ends the processes that it has started."""
+    if threading.current_thread() is not threading.main_thread():
+        return
+    running = asyncio.current_task()
+    assert running is not None
+    # Windows has no signal that could be handled.
+    with suppress(NotImplementedError):
+        asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, running.cancel)
+
+
 async def _with_session(
     options: Options, work: Callable[[ClientSession, Screen], Awaitable[T]], *, quiet: bool
 ) -> T:
@@ -341,8 +355,8 @@ async def _in_session(
     )
     client.hooks.on_logging_message(screen.logged)
     probe_s = min(options.timeout_s, LONGEST_PROBE_S)
-    target, web = options.config.connect_target(probe_s)
-    async with client:
+    async with client, logging_in(options.config, screen) as config:
+        target, web = config.connect_target(probe_s)
         session = await client.connect(
             target,
             revision=options.revision,
@@ -366,6 +380,9 @@ def _next_step(error: McpGenError, options: Options, listed_by: str) -> tuple[in
         return 2, ""
     if isinstance(error, McpError):
         return REFUSED, f"`mcp-gen {listed_by} {options.again}` shows what there is"
+    if isinstance(error, AuthError):
+        login = f"mcp-gen login {options.again}"
+        return REFUSED, "" if login in str(error) else f"`{login}` logs in"
     if isinstance(error, RequestTimeout):
         return UNREACHED, f"`--timeout {options.timeout_s * 4:g}` waits longer"
     return UNREACHED, _about_transport(error, options)

@@ -6,6 +6,7 @@ import re
 from typing import TYPE_CHECKING
 
 from mcp_gen.cli.console.server_options import read_server
+from mcp_gen.cli.logins.automatic import with_stored_token
 from mcp_gen.core.errors import UsageError
 
 if TYPE_CHECKING:
@@ -25,6 +26,8 @@ def target_config(
 ) -> ServerConfig:
     """Return the configuration of the server that a command line names; loads no code.
 
+    A stored token for a URL is among its headers.
+
     Args:
         command: The command, for the text of an error.
         target: The server, `servers.json:NAME`, or its name in a configuration file.
@@ -34,13 +37,14 @@ def target_config(
 
     Raises:
         UsageError: it names nothing, or an option is not for such a server.
+        AuthError: the stored token has ended, and cannot be renewed.
     """
     if target is None:
         raise UsageError(f"name a server, as in `mcp-gen {command} server.py`")
     in_file = _IN_FILE.fullmatch(target)
     if config is None and in_file:
-        return read_server(in_file["name"], in_file["file"], header, env)
-    return read_server(target, config, header, env)
+        return with_stored_token(read_server(in_file["name"], in_file["file"], header, env))
+    return with_stored_token(read_server(target, config, header, env))
 
 
 def shown_target(target: str) -> str:

@@ -140,10 +140,10 @@ class Negotiator:
         except RequestTimeout:
             return await self._after_silence(handshake)
         except HttpError as error:
-            if error.error is not None:
-                return await self._after_refusal(handshake, error.error)
             if _is_about_client(error):
                 raise
+            if error.error is not None:
+                return await self._after_refusal(handshake, error.error)
         except SessionLost:
             if not self._target.is_reusable:
                 raise

@@ -24,6 +24,7 @@ from mcp_gen.core.errors import UsageError
 
 if TYPE_CHECKING:
     from mcp_gen.client.connecting.in_process import Background, ConnectableServer
+    from mcp_gen.core.transport.authorizing import RequestAuthorizer
     from mcp_gen.core.transport.protocols import Duplex, Posts
     from mcp_gen.transports.environment import Environment
     from mcp_gen.transports.http_client.endpoint import HeadersFrom
@@ -72,6 +73,7 @@ def resolve_target(
     *,
     headers: HeadersFrom | None = None,
     bearer_token: str | None = None,
+    auth: RequestAuthorizer | None = None,
     http_client: Any = None,
     env: Environment = None,
     probe_timeout_s: float = 10.0,
@@ -85,6 +87,7 @@ def resolve_target(
         background: Runs the serving coroutine of a server in this process.
         headers: HTTP headers; for URLs only.
         bearer_token: Bearer token; for URLs only.
+        auth: Authorizer; for URLs only.
         http_client: HTTP client; for URLs only.
         env: Environment variables; for commands only.
         probe_timeout_s: Seconds that an HTTP+SSE server may take to name its endpoint.
@@ -100,8 +103,11 @@ def resolve_target(
         "headers": headers,
         "bearer_token": bearer_token,
         "client": http_client,
+        "auth": auth,
     }
     named = _named(target)
+    if auth is not None and not isinstance(named, Url):
+        raise UsageError("auth is for URLs; a command takes its credentials from `env=`")
     if not isinstance(named, Url) and any(option is not None for option in http_options.values()):
         raise UsageError("headers, a bearer token and an HTTP client are for URLs")
     if env is not None and not isinstance(named, CommandLine):

@@ -55,6 +55,8 @@ class Slot(NamedTuple):
     uri: str | None
     changes: int
     """Number of changes notified before the request was sent."""
+    principal: Hashable
+    """Principal that sends the request; None if it is not known yet."""
 
 
 class ResponseCache:
@@ -109,11 +111,12 @@ class ResponseCache:
         if getattr(params, "input_responses", None) or getattr(params, "request_state", None):
             return None
         encoded = encode(msgspec.structs.replace(params, meta={}))
-        return Slot(field, method.name, encoded, getattr(params, "uri", None), self._changes)
+        uri = getattr(params, "uri", None)
+        return Slot(field, method.name, encoded, uri, self._changes, self._principal())
 
     def get(self, slot: Slot) -> Any:
         """Return a fresh cached result; None if there is none."""
-        for audience in ((self._principal(),), ()):
+        for audience in ((slot.principal,), ()):
             key = _CacheKey(slot.method, slot.params, audience)
             entry = self._entries.get(key)
             if entry is None:
@@ -129,8 +132,13 @@ class ResponseCache:
         ttl_ms: int = getattr(result, "ttl_ms", None) or 0
         if ttl_ms <= 0 or slot.changes < self._changes:
             return
-        public = getattr(result, "cache_scope", None) == "public"
-        key = _CacheKey(slot.method, slot.params, () if public else (self._principal(),))
+        audience: tuple[Hashable, ...] = ()
+        if getattr(result, "cache_scope", None) != "public":
+            audience = (self._principal(),)
+            if slot.principal is not None and audience != (slot.principal,):
+                # Another user has logged in meanwhile: it is not known whose result it is.
+                return
+        key = _CacheKey(slot.method, slot.params, audience)
         expires_at = self._clock() + seconds_within(ttl_ms)
         self._entries[key] = _CachedResult(result, expires_at, slot.field, slot.uri)
         self._entries.move_to_end(key)

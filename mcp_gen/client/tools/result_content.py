@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import base64
-import binascii
 import inspect
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 from mcp_gen.core.errors import InvalidResult, UsageError
+from mcp_gen.core.text_encoding import decode_base64
 
 if TYPE_CHECKING:
     from mcp_wire import common
@@ -131,7 +130,7 @@ def _media(part: Any) -> Media | None:
     if not isinstance(encoded, str):
         return None
     try:
-        data = base64.b64decode(encoded, validate=True)
-    except (binascii.Error, ValueError):
+        data = decode_base64(encoded)
+    except ValueError:
         raise InvalidResult("expected base64, got other characters") from None
     return Media(data, getattr(part, "mime_type", None), getattr(part, "uri", None))

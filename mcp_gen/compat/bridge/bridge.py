@@ -19,6 +19,7 @@ from mcp_wire.extensions.tasks import EXTENSION
 
 if TYPE_CHECKING:
     from mcp_gen.client.connecting.targets import Target
+    from mcp_gen.core.transport.authorizing import RequestAuthorizer
     from mcp_gen.core.transport.protocols import Duplex
     from mcp_gen.server.context.context import Context
     from mcp_gen.session.peer.session import Session
@@ -49,6 +50,8 @@ class Bridge(ServingApi):
         revisions: Protocol revisions that clients may use; the default is all of them.
         headers: HTTP headers of every request to the server. URLs only.
         bearer_token: Bearer token of every request to the server. URLs only.
+        auth: Logs in at the server, and gives each request its token: `OAuth()` or another one of
+            `mcp_gen.auth`. Tokens of the bridge's clients are never passed on. URLs only.
         http_client: AsyncClient of httpx2 or httpx that sends the requests. URLs only.
         env: Environment variables of the command; `"inherit"` passes all. Commands only.
         limits: Limits; see `BridgeLimits` for the defaults.
@@ -68,9 +71,10 @@ class Bridge(ServingApi):
         revisions: Sequence[str] = mcp_wire.REVISIONS,
         headers: HeadersFrom | None = None,
         bearer_token: str | None = None,
+        auth: RequestAuthorizer | None = None,
         http_client: Any = None,
         env: Environment = None,
-        limits: BridgeLimits = BridgeLimits(),  # noqa: B008  # it is frozen
+        limits: BridgeLimits = BridgeLimits(),
         max_message_bytes: int | None = None,
         request_state_keys: Sequence[str | bytes] = (),
     ) -> None:
@@ -88,6 +92,7 @@ class Bridge(ServingApi):
         options: Mapping[str, Any] = {
             "headers": headers,
             "bearer_token": bearer_token,
+            "auth": auth,
             "http_client": http_client,
             "env": env,
         }

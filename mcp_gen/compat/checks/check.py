@@ -31,6 +31,7 @@ ROOMS = (
     "mcp_gen.compat.checks.servers",
     "mcp_gen.compat.checks.clients",
     "mcp_gen.compat.scenarios.core",
+    "mcp_gen.compat.scenarios.authorization",
     "mcp_gen.compat.scenarios.asking",
     "mcp_gen.compat.scenarios.tasks",
 )

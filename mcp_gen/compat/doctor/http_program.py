@@ -8,6 +8,7 @@ import subprocess
 from collections.abc import AsyncGenerator, Sequence
 from contextlib import asynccontextmanager, suppress
 from typing import IO
+from urllib.parse import urlsplit
 
 from mcp_gen.compat.wire.sse_endpoint import SSE_PATH
 from mcp_gen.core.errors import TransportError
@@ -16,6 +17,8 @@ __all__ = ["http_program", "printing_program"]
 
 START_S = 30.0
 """Longest time from the start of the program until it listens, in seconds."""
+LOOK_S = 0.05
+"""Seconds between two tries to connect to a program that does not listen yet."""
 END_S = 5.0
 """Seconds that the program gets to end after SIGTERM."""
 
@@ -56,7 +59,7 @@ async def http_program(command: Sequence[str], stderr: IO[bytes]) -> AsyncGenera
 async def printing_program(
     command: Sequence[str], stderr: IO[bytes], *, cwd: str | None = None
 ) -> AsyncGenerator[str]:
-    """Run a program that prints its URL at 127.0.0.1 when it listens, and yield the URL.
+    """Run a program that prints its URL at 127.0.0.1, and yield the URL once it listens there.
 
     Args:
         command: Its words.
@@ -99,24 +102,47 @@ async def _started(
     )
     assert process.stdout is not None
     try:
-        return process, await _start_line(process.stdout, stderr)
+        with suppress(TimeoutError):
+            async with asyncio.timeout(START_S):
+                url = await _start_line(process.stdout, stderr)
+                await _connectable(url, process, stderr)
+                return process, url
+        raise TransportError(f"the server did not listen within {START_S:g} s")
     except BaseException:
         await _end(process)
         raise
 
 
 async def _start_line(lines: asyncio.StreamReader, stderr: IO[bytes]) -> str:
-    with suppress(TimeoutError):
-        async with asyncio.timeout(START_S):
-            async for line in lines:
-                stderr.write(line)
-                found = _URL.search(line)
-                if found:
-                    return found[0].decode()
-            stderr.seek(0)
-            last = stderr.read().decode("utf-8", "replace").strip().rpartition("\n")[2]
-            raise TransportError(f"the server ended before it listened: {last}")
-    raise TransportError(f"the server did not listen within {START_S:g} s")
+    async for line in lines:
+        stderr.write(line)
+        found = _URL.search(line)
+        if found:
+            return found[0].decode()
+    raise _ended_early(stderr)
+
+
+async def _connectable(url: str, process: asyncio.subprocess.Process, stderr: IO[bytes]) -> None:
+    """Wait until the program takes connections: some print their URL before they listen."""
+    parts = urlsplit(url)
+    while True:
+        try:
+            _, writer = await asyncio.open_connection(parts.hostname, parts.port)
+        except ConnectionRefusedError:
+            if process.returncode is not None:
+                assert process.stdout is not None
+                stderr.write(await process.stdout.read())
+                raise _ended_early(stderr) from None
+            await asyncio.sleep(LOOK_S)
+        else:
+            writer.close()
+            return
+
+
+def _ended_early(stderr: IO[bytes]) -> TransportError:
+    stderr.seek(0)
+    last = stderr.read().decode("utf-8", "replace").strip().rpartition("\n")[2]
+    return TransportError(f"the server ended before it listened: {last}")
 
 
 async def _copy(lines: asyncio.StreamReader, stderr: IO[bytes]) -> None:

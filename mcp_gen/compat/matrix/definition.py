@@ -65,7 +65,7 @@ class ServerDefinition(PeerDefinition, frozen=True, kw_only=True, forbid_unknown
     """One server.
 
     In a command, `{revision}` stands for the revision, `{python}` and `{node}` for the interpreter,
-    `{peers}` for the folder of its programs.
+    `{folder}` for the folder in which it runs, `{peers}` for that of the definitions of mcp_gen.
 
     Args:
         stdio: Command that serves on stdin and stdout.

@@ -144,7 +144,7 @@ class _Run:
         definition = self._matrix.servers[first.server]
         installed = self._servers[first.server]
         kind = _kind(first)
-        command = "" if kind == "url" else getattr(definition, kind)
+        command: str = getattr(definition, kind)
         why = installed.missing and f"{first.server} is not installed: {installed.missing}"
         if not why and not command and not (definition.url and first.transport == "http"):
             why = f"{first.server} has no command for {_spoken(kind)}"

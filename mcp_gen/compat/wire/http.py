@@ -88,6 +88,20 @@ class HttpWire:
         self._read_bytes = 0
         self._is_closed = False
 
+    @property
+    def has_credentials(self) -> bool:
+        """True if every request shows credentials of the user."""
+        return "authorization" in self._unseen
+
+    def withhold(self, *names: str) -> None:
+        """Leave out headers that every request had so far.
+
+        Args:
+            names: Their names, in lower case.
+        """
+        for name in names:
+            self._unseen.pop(name, None)
+
     # --- what goes out ---
 
     async def open(self) -> None:

@@ -104,7 +104,7 @@ WORDS: Mapping[str, Mapping[str, str]] = {
         "set_state": "write `await ctx.state.set(name, value)`",
     },
     "Client": {
-        "auth": 'write `client.connect(url, bearer_token="...")`',
+        "auth": "write `client.connect(url, auth=OAuth())`",
         "client_info": "write `Client(name, version)`",
         "elicitation_callback": "write `elicitation=`",
         "elicitation_handler": "write `elicitation=`",
@@ -130,7 +130,6 @@ WORDS: Mapping[str, Mapping[str, str]] = {
     },
     "client.connect": {
         "args": "write the command and its arguments as one list: `client.connect([...])`",
-        "auth": "write `bearer_token=`, or `headers={...}`",
         "command": "write the command and its arguments as one list: `client.connect([...])`",
         "cwd": "write `CommandTransport([...], cwd=...)` of `mcp_gen.transports.command`",
         "init_timeout": "write `timeout_s=`, in seconds",

@@ -1,4 +1,4 @@
-"""Task store: Protocol and in-memory implementation."""
+"""Task stores: Protocols and in-memory implementation."""
 
 from __future__ import annotations
 
@@ -7,8 +7,17 @@ from collections.abc import Sequence
 from typing import Literal, Protocol, TypeAlias
 
 from msgspec import Raw, Struct
+from msgspec.structs import replace
 
-__all__ = ["FINAL", "NOTHING", "MemoryTaskStore", "StoredTask", "TaskStatus", "TaskStore"]
+__all__ = [
+    "FINAL",
+    "NOTHING",
+    "MemoryTaskStore",
+    "SharedTaskStore",
+    "StoredTask",
+    "TaskStatus",
+    "TaskStore",
+]
 
 TaskStatus: TypeAlias = Literal["working", "input_required", "completed", "failed", "cancelled"]
 """Status of a task, as in the protocol."""
@@ -54,6 +63,20 @@ class StoredTask(Struct, frozen=True, kw_only=True, omit_defaults=True):
     """The user that the task belongs to; None where users are not authenticated."""
     session: str | None = None
     """Id of the session whose `tasks/list` shows the task, where there is no principal."""
+    scopes: tuple[str, ...] = ()
+    """Scopes that its call needed, and that requests about it need as well."""
+    node: str | None = None
+    """Node or worker that runs the task; None for none, and without a cluster."""
+    tool: str | None = None
+    """Name of the tool that a worker runs; None if no worker is to run it."""
+    arguments: Raw = NOTHING
+    """JSON that the worker runs the tool with."""
+    retry: bool = False
+    """True if a task whose worker was lost may be run again."""
+    attempt: int = 0
+    """Number of times that the task was claimed."""
+    claimed_until: float | None = None
+    """Time at which the claim of `node` lapses; None if the task is not claimed."""
 
     @property
     def is_final(self) -> bool:
@@ -84,7 +107,9 @@ class TaskStore(Protocol):
     async def save(self, task: StoredTask) -> bool:
         """Replace a stored task, unless the stored one is final or gone.
 
-        It must be atomic: if two processes end one task, only the first succeeds.
+        It must be atomic: if two processes end one task, only the first succeeds. A shared store
+        refuses a task with another `attempt` as well, which is that of a worker that lost it, and
+        does not change the stored `node` and `claimed_until`.
 
         Returns:
             True if the task was stored.
@@ -115,6 +140,55 @@ class TaskStore(Protocol):
 
     async def forget(self, id: str) -> None:
         """Delete an expired task. A store that expires tasks by itself need not do anything."""
+        ...
+
+
+class SharedTaskStore(TaskStore, Protocol):
+    """Task store of a cluster: a worker claims a task before it runs it.
+
+    Where the store cannot be reached, methods raise StoreDown.
+    """
+
+    async def claim(self, id: str, worker: str, lease_s: float, now: float) -> bool:
+        """Claim a task; of several workers that try, only one succeeds.
+
+        A claimed task can be claimed again once its claim has lapsed, and only if it has `retry`.
+
+        Args:
+            id: The task id.
+            worker: The worker; it becomes the task's `node`, and `attempt` grows by 1.
+            lease_s: Seconds after `now` at which the claim lapses.
+            now: The current time, in seconds since the epoch.
+
+        Returns:
+            False if the task is claimed, final or gone.
+        """
+        ...
+
+    async def renew(self, id: str, worker: str, lease_s: float, now: float) -> bool:
+        """Extend a claim, which may have lapsed.
+
+        Args:
+            id: The task id.
+            worker: The worker that has claimed it.
+            lease_s: Seconds after `now` at which the claim lapses.
+            now: The current time, in seconds since the epoch.
+
+        Returns:
+            False if the worker does not have the claim any more, or the task is final or gone.
+        """
+        ...
+
+    async def release(self, id: str, worker: str) -> bool:
+        """Give a claim back: the worker has not begun, and another may claim the task.
+
+        Args:
+            id: The task id.
+            worker: The worker that has claimed it.
+
+        Returns:
+            False if the worker does not have the claim any more, or the task is final or gone.
+        """
         ...
 
 
@@ -166,10 +240,12 @@ class MemoryTaskStore:
         return [candidate.id] if held[_owner(candidate)] > held[owner] + 1 else []
 
     async def save(self, task: StoredTask) -> bool:
-        """Replace a stored task, unless the stored one is final or gone; return True if stored."""
+        """Replace a stored task; see `TaskStore.save`."""
         stored = self._tasks.get(task.id)
-        if stored is None or stored.is_final:
+        if stored is None or stored.is_final or stored.attempt != task.attempt:
             return False
+        if stored.node != task.node or stored.claimed_until != task.claimed_until:
+            task = replace(task, node=stored.node, claimed_until=stored.claimed_until)
         self._tasks[task.id] = task
         return True
 
@@ -198,6 +274,38 @@ class MemoryTaskStore:
     async def forget(self, id: str) -> None:
         """Delete an expired task."""
         self._tasks.pop(id, None)
+
+    # --- workers ---
+
+    async def claim(self, id: str, worker: str, lease_s: float, now: float) -> bool:
+        """Claim a task; see `SharedTaskStore.claim`."""
+        stored = self._tasks.get(id)
+        if stored is None or stored.is_final:
+            return False
+        until = stored.claimed_until
+        if until is not None and (until > now or not stored.retry):
+            return False
+        self._tasks[id] = replace(
+            stored, node=worker, attempt=stored.attempt + 1, claimed_until=now + lease_s
+        )
+        return True
+
+    async def renew(self, id: str, worker: str, lease_s: float, now: float) -> bool:
+        """Extend a claim; see `SharedTaskStore.renew`."""
+        return self._claimed(id, worker, now + lease_s)
+
+    async def release(self, id: str, worker: str) -> bool:
+        """Give a claim back; see `SharedTaskStore.release`."""
+        return self._claimed(id, worker, None)
+
+    def _claimed(self, id: str, worker: str, until: float | None) -> bool:
+        stored = self._tasks.get(id)
+        if stored is None or stored.is_final:
+            return False
+        if stored.node != worker or stored.claimed_until is None:
+            return False
+        self._tasks[id] = replace(stored, claimed_until=until)
+        return True
 
 
 def _owner(task: StoredTask) -> _Owner:

@@ -12,7 +12,7 @@ from typing import Any, cast
 
 from mcp_gen.core.errors import UsageError
 
-__all__ = ["MARK", "MAX_MIRRORED_INTEGER", "marked_params"]
+__all__ = ["MARK", "MAX_MIRRORED_INTEGER", "UnmirroredArgument", "marked_params"]
 
 MARK = "x-mcp-header"
 """Keyword of a property's schema; its value is the last part of the header name."""
@@ -24,6 +24,10 @@ _DATA_KEYWORDS = ("default", "const", "enum", "examples", MARK)
 MAX_MIRRORED_INTEGER = 2**53 - 1
 """Greatest integer that every reader of a mirrored argument can hold; the least is its negative."""
 _TOKEN = r"[A-Za-z0-9!#$%&'*+.^_`|~-]+"
+
+
+class UnmirroredArgument(UsageError):
+    """An argument that no header can repeat: the call cannot be sent over HTTP."""
 
 
 def marked_params(schema: Mapping[str, Any]) -> dict[str, tuple[str, ...]]:

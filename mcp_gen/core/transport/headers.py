@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping
-from typing import Any
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from typing import Any, TypeAlias
 
-__all__ = ["Headers"]
+__all__ = ["Headers", "Lines"]
+
+Lines: TypeAlias = Sequence[tuple[bytes, bytes]]
+"""Header lines: pairs of name, in lower case, and value."""
 
 
 class Headers(Mapping[str, str]):

@@ -5,14 +5,16 @@ A duplex transport moves messages in both directions. An exchange answers one HT
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Protocol, TypeAlias, runtime_checkable
+from collections.abc import Awaitable, Callable, Collection, Mapping
+from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
 from msgspec import Struct
 
+from mcp_gen.core.transport.headers import Headers, Lines
+
 if TYPE_CHECKING:
     from mcp_gen.core.errors import McpGenError
-    from mcp_gen.core.transport.headers import Headers
+    from mcp_gen.core.transport.authorizing import Admission
     from mcp_wire.profile import Profile
 
 __all__ = [
@@ -22,6 +24,7 @@ __all__ = [
     "Lines",
     "Paced",
     "Pausable",
+    "PausableTimeout",
     "PostedMessage",
     "PostedRequest",
     "Posts",
@@ -139,12 +142,25 @@ class PostedMessage(Protocol):
         """The authenticated user of the client; None where users are not authenticated."""
         ...
 
+    @property
+    def admission(self) -> Admission:
+        """Verified credentials of the message that is being delivered."""
+        ...
 
-Lines: TypeAlias = Sequence[tuple[bytes, bytes]]
-"""Header lines: pairs of name, in lower case, and value."""
+
+class PausableTimeout(Protocol):
+    """A time limit that does not run while credentials are asked for: users take their time."""
+
+    def pause(self) -> None:
+        """Stop the time."""
+        ...
+
+    def resume(self) -> None:
+        """Let the time run again, from its beginning if it stood still for long."""
+        ...
 
 
-class PostedRequest(Protocol):
+class PostedRequest(PausableTimeout, Protocol):
     """The sender of a posted request, who waits for its response."""
 
     @property
@@ -287,6 +303,19 @@ class Reply(Protocol):
         """The authenticated user of the client; None where users are not authenticated."""
         ...
 
+    @property
+    def admission(self) -> Admission:
+        """Verified credentials of the request."""
+        ...
+
+    @property
+    def expired(self) -> bool:
+        """True if the response was ended because the token of the request has expired."""
+        ...
+
+    on_expiry: Callable[[], object] | None
+    """Ends the stream once the token of the request has expired; None: `end`, or a cancellation."""
+
     headers: Mapping[str, str] | None
     """Additional headers of the stream; None for none."""
 
@@ -308,12 +337,27 @@ class Reply(Protocol):
         """Begin the stream before there is an event to send."""
         ...
 
+    def announce(self) -> None:
+        """Begin the stream, but send nothing yet: an event will follow within a moment."""
+        ...
+
     def end(self) -> None:
         """End the stream after the queued events, and let `attach_stream` return."""
         ...
 
     def close_stream(self) -> None:
         """Disconnect a client that reads too slowly."""
+        ...
+
+    def forbid(self, missing: Collection[str]) -> int:
+        """Add the challenge for scopes that the token of the request lacks.
+
+        Args:
+            missing: The scopes that are needed and not granted.
+
+        Returns:
+            The HTTP status of the response.
+        """
         ...
 
     async def drain(self) -> None:

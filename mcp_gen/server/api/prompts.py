@@ -32,7 +32,7 @@ __all__ = ["CompletionsApi", "PromptsApi"]
 
 F = TypeVar("F", bound=Callable[..., Any])
 
-_OPTIONS = frozenset({"name", "title", "description", "icons", "meta", "tags"})
+_OPTIONS = frozenset({"name", "title", "description", "icons", "meta", "tags", "scopes"})
 
 
 class PromptsApi:
@@ -55,6 +55,7 @@ class PromptsApi:
         meta: dict[str, Any] | None = None,
         unknown_arguments: UnknownArguments | None = None,
         tags: Collection[str] = (),
+        scopes: Collection[str] = (),
     ) -> Callable[[F], F]: ...
 
     @overload
@@ -69,6 +70,7 @@ class PromptsApi:
         meta: dict[str, Any] | None = None,
         unknown_arguments: UnknownArguments | None = None,
         tags: Collection[str] = (),
+        scopes: Collection[str] = (),
     ) -> Callable[[F], F]: ...
 
     def prompt(self, function: Any = None, /, **described: Any) -> Any:
@@ -96,6 +98,7 @@ class PromptsApi:
             unknown_arguments: `"refuse"` arguments without a parameter (-32602), or `"ignore"`
                 them; None does as the server. A parameter `**others: str` takes them.
             tags: Tags, to enable, disable and mount prompts by.
+            scopes: Scopes that the access token of a request needs, all of them; see `tool`.
 
         Raises:
             UsageError: a name that is taken, or a parameter whose type cannot be decoded from text.
@@ -125,6 +128,7 @@ class PromptsApi:
         meta: dict[str, Any] | None = None,
         unknown_arguments: UnknownArguments | None = None,
         tags: Collection[str] = (),
+        scopes: Collection[str] = (),
     ) -> None: ...
 
     @overload
@@ -135,6 +139,7 @@ class PromptsApi:
         /,
         *,
         unknown_arguments: UnknownArguments | None = None,
+        scopes: Collection[str] = (),
     ) -> None: ...
 
     def add_prompt(
@@ -144,6 +149,7 @@ class PromptsApi:
         /,
         *,
         unknown_arguments: UnknownArguments | None = None,
+        scopes: Collection[str] = (),
         **described: Any,
     ) -> None:
         """Register a function as a prompt, or a `Prompt` with its handler.
@@ -154,6 +160,7 @@ class PromptsApi:
             handler: Function `handler(ctx, arguments)`. It receives the arguments as texts. All
                 required arguments are present, and none that the `Prompt` does not name.
             unknown_arguments: As in `prompt`.
+            scopes: As in `prompt`.
             name: As in `prompt`, for a function; so are `title`, `description`, `icons`,
                 `meta` and `tags`.
 
@@ -169,7 +176,7 @@ class PromptsApi:
                 )
             check_unknown_arguments(f"prompt {prompt.name}", unknown_arguments)
             check_callable(f"prompt {prompt.name!r}: handler", handler, ("ctx", "arguments"))
-            self.prompts.add(HandledPrompt(prompt, handler, unknown_arguments))
+            self.prompts.add(HandledPrompt(prompt, handler, unknown_arguments, scopes))
             return
         if handler is not None:
             raise UsageError("a handler goes with a Prompt; a function needs none")
@@ -181,7 +188,7 @@ class PromptsApi:
         described["description"] = described.get("description") or _summary(what)
         check_unknown_arguments("prompt", unknown_arguments)
         name = described.pop("name", None)
-        self.prompts.add(FunctionPrompt(what, name, unknown_arguments, **described))
+        self.prompts.add(FunctionPrompt(what, name, unknown_arguments, scopes=scopes, **described))
 
     def remove_prompt(self, name: str) -> None:
         """Remove a prompt. Requests in progress go on.

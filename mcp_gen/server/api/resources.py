@@ -57,9 +57,10 @@ class ResourcesApi:
             described: Options of the list entry: `name`, the default is the name of the function;
                 `title`; `description`, the default is the first paragraph of the docstring;
                 `mime_type`, the default follows from the content; `annotations`; `icons`; `meta`;
-                `tags`, to enable, disable and mount resources by; the cache hints `ttl_ms` and
-                `cache_scope` of resources/read, the default is the server's; and for a resource,
-                not for a template, its `size` in bytes.
+                `tags`, to enable, disable and mount resources by; `scopes` that the access token
+                of a reader needs, as in `tool`; the cache hints `ttl_ms` and `cache_scope` of
+                resources/read, the default is the server's, and private with `scopes`; and for a
+                resource, not for a template, its `size` in bytes.
 
         Raises:
             UsageError: an invalid URI or template, one that is taken, or a function whose

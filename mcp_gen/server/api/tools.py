@@ -88,8 +88,15 @@ class ToolsApi(ToolTransformsApi):
             task: `"optional"` if a call may become a task, whose result is fetched later;
                 `"required"` if it always does. The revision says who decides. At revisions without
                 tasks a call is answered with its result. In a task, `ctx.task` is set.
+            retry: True if a task of the tool may be run again after its worker was lost, though no
+                annotation says that it is idempotent; see `Tasks(engine=...)`.
             tags: Tags, to enable, disable and mount tools by: `disable_tags`,
                 `Server(exclude_tags=)`, `mount(include_tags=)`.
+            scopes: Scopes that the access token of a call needs, all of them. Over HTTP a call
+                without one is refused with status 403, which names those that are missing;
+                `asgi(auth=)` verifies tokens. Over stdio, sockets and in the process there are no
+                tokens, and scopes are not asked for: the client has the rights of the process,
+                whose credentials come from the environment.
             ui: URI of the UI resource that shows the results (see `ui_resource`), or a
                 `McpUiToolMeta` that also says whether the model or apps may call the tool.
 
@@ -146,7 +153,7 @@ class ToolsApi(ToolTransformsApi):
                 plain JSON that is valid by the input schema. It returns what a tool function may
                 return; with an output schema, data that is valid by it, or a whole result.
             options: Keywords of `tool`. A function takes them all; a `Tool` takes `timeout_s`,
-                `run_in_thread`, `immediate_message`, `task`, `ui` and `tags`.
+                `run_in_thread`, `immediate_message`, `task`, `retry`, `ui`, `tags` and `scopes`.
 
         Raises:
             UsageError: see `tool`.

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from typing import TYPE_CHECKING, Any, cast
 
 from mcp_gen.core.errors import UsageError
@@ -38,6 +38,7 @@ class ToolTransformsApi:
         arguments: Mapping[str, AnyArgument] | None = None,
         result: Callable[[Any], Any] | None = None,
         ui: McpUiToolMeta | str | None = None,
+        scopes: Collection[str] = (),
     ) -> None:
         """Replace a tool by a transformed one; see `transformed`.
 
@@ -57,6 +58,7 @@ class ToolTransformsApi:
             arguments: Transformed arguments, by the name that the tool has for them.
             result: Function that transforms the result.
             ui: UI resource; see `tool`.
+            scopes: Further scopes that the token of a call needs; see `tool`.
 
         Raises:
             UsageError: there is no tool of that name, or an error of `transformed` or `add_tool`.
@@ -76,6 +78,7 @@ class ToolTransformsApi:
             arguments=cast("Mapping[str, Argument] | None", arguments),
             result=result,
             ui=ui,
+            scopes=scopes,
         )
         if not keep and made.name != tool and self._is_mounted(tool):
             raise UsageError(

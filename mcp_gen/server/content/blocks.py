@@ -13,7 +13,6 @@ Data is bytes, or the path of a file (an `os.PathLike`), which is read at once. 
 
 from __future__ import annotations
 
-import base64
 import os
 from collections.abc import Sequence
 from typing import Any, Generic, TypeAlias, TypeVar
@@ -21,6 +20,7 @@ from typing import Any, Generic, TypeAlias, TypeVar
 from msgspec import Struct
 
 from mcp_gen.core.errors import UsageError
+from mcp_gen.core.text_encoding import base64_text
 from mcp_wire import latest
 
 __all__ = ["Data", "Structured", "audio", "embedded", "image", "link", "text"]
@@ -202,4 +202,4 @@ def _base64(data: Data) -> str:
     if not isinstance(data, bytes):
         with open(data, "rb") as file:
             data = file.read()
-    return base64.b64encode(data).decode()
+    return base64_text(data)

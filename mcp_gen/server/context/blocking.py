@@ -24,6 +24,7 @@ from mcp_gen.server.context.threads import ThreadBridge
 if TYPE_CHECKING:
     from typing_extensions import TypeForm
 
+    from mcp_gen.core.transport.access_token import AccessToken
     from mcp_wire import latest
 
 __all__ = ["BlockingContext", "call_in_thread"]
@@ -179,6 +180,16 @@ class BlockingContext:
             values[key] = make()
         made: T = values[key]
         return made
+
+    @property
+    def principal(self) -> str | None:
+        """See `Context.principal`."""
+        return self._ctx.principal
+
+    @property
+    def token(self) -> AccessToken | None:
+        """See `Context.token`."""
+        return self._ctx.token
 
     @property
     def state(self) -> BlockingState:

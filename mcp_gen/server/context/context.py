@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     import typing_extensions
     from typing_extensions import TypeForm
 
+    from mcp_gen.core.transport.access_token import AccessToken
     from mcp_gen.server.context.answers import Answer, Messages
     from mcp_gen.server.context.blocking import BlockingContext
     from mcp_gen.server.context.services import ServerRuntime
@@ -151,9 +152,22 @@ class Context(Struct, Generic[App_co], eq=False):
     def principal(self) -> str | None:
         """Authenticated principal of an HTTP request; None where there is none.
 
-        It comes from `Server.asgi(principal=...)` or from an authenticating ASGI middleware.
+        It comes from `Server.asgi(auth=...)`, from `Server.asgi(principal=...)` or from an
+        authenticating ASGI middleware. With `auth` it names issuer and user, or issuer and client
+        where no user takes part, and is the same for every token of theirs.
         """
         return self._origin.principal
+
+    @property
+    def token(self) -> AccessToken | None:
+        """Verified access token of this request: claims and scopes; None where there is none.
+
+        There is one over HTTP with `Server.asgi(auth=...)` alone; the transports of local clients
+        have no tokens. In a session it is that of the current request. Never send it to another
+        server: its audience is this one.
+        """
+        admission = self._origin.admission
+        return None if admission is None else admission.token
 
     @property
     def headers(self) -> Mapping[str, str] | None:
@@ -605,12 +619,16 @@ class Context(Struct, Generic[App_co], eq=False):
 
         A handler runs again from its beginning in every round of a multi round-trip request; use
         this for side effects. The value stays in the memory of this process for the duration of the
-        rounds. If a response is lost on its way, `make` may run again: at least once, not at most
-        once.
+        rounds. With a cluster every node can go on with it, and it must be plain JSON: None, a
+        bool, a number, a text, or a list or dict of these. If a response is lost on its way, `make`
+        may run again: at least once, not at most once.
 
         Args:
             key: Key of the value, unique within the handler.
             make: Function without arguments, async or sync.
+
+        Raises:
+            UsageError: with a cluster, the value is not plain JSON.
         """
         return await runtime_of(self).services(self).rounds().once(key, make)
 

@@ -52,6 +52,8 @@ class AnyTool(ABC):
     name: str
     tags: frozenset[str] = frozenset()
     """Tags of the tool; see `Server(include_tags=, exclude_tags=)`."""
+    scopes: frozenset[str] = frozenset()
+    """Scopes that the access token of a call needs."""
 
 
 class AnyArgument(msgspec.Struct, frozen=True, kw_only=True):
@@ -69,10 +71,14 @@ class ToolCallOptions(TypedDict, total=False):
     """First status message of a task, and `model-immediate-response`; only with `task`."""
     task: Literal["optional", "required"] | None
     """Task support; None: the tool never runs as a task."""
+    retry: bool
+    """True if a task whose worker was lost may be run again; see `Tasks(engine=...)`."""
     ui: McpUiToolMeta | str | None
     """URI of the app that shows the results, or UI metadata."""
     tags: Collection[str]
     """Tags, to enable, disable and mount tools by."""
+    scopes: Collection[str]
+    """Scopes that the access token of a call needs, all of them; over HTTP alone."""
 
 
 class ToolOptions(ToolCallOptions, total=False):
@@ -122,6 +128,8 @@ class DescriptionOptions(TypedDict, total=False):
     """Milliseconds for which the content is fresh; the default is the server's."""
     tags: Collection[str]
     """Tags, to enable, disable and mount resources by."""
+    scopes: Collection[str]
+    """Scopes that the access token of a reader needs, all of them; over HTTP alone."""
     cache_scope: Literal["public", "private"]
     """Scope in which the content may be cached; the default is the server's."""
 

@@ -198,6 +198,7 @@ class SessionView(Protocol[C_co]):
         arguments: Mapping[str, AnyArgument] | None = None,
         result: Callable[[Any], Any] | None = None,
         ui: McpUiToolMeta | str | None = None,
+        scopes: Collection[str] = (),
     ) -> None:
         """Offer a tool under another name, description or arguments; as `transformed` does."""
         ...
@@ -259,6 +260,7 @@ class SessionView(Protocol[C_co]):
         meta: dict[str, Any] | None = None,
         unknown_arguments: UnknownArguments | None = None,
         tags: Collection[str] = (),
+        scopes: Collection[str] = (),
     ) -> Callable[[F], F]: ...
 
     @overload
@@ -273,6 +275,7 @@ class SessionView(Protocol[C_co]):
         meta: dict[str, Any] | None = None,
         unknown_arguments: UnknownArguments | None = None,
         tags: Collection[str] = (),
+        scopes: Collection[str] = (),
     ) -> Callable[[F], F]: ...
 
     @overload
@@ -288,6 +291,7 @@ class SessionView(Protocol[C_co]):
         meta: dict[str, Any] | None = None,
         unknown_arguments: UnknownArguments | None = None,
         tags: Collection[str] = (),
+        scopes: Collection[str] = (),
     ) -> None:
         """Register a prompt: a function, or a Prompt with its handler."""
         ...
@@ -300,6 +304,7 @@ class SessionView(Protocol[C_co]):
         /,
         *,
         unknown_arguments: UnknownArguments | None = None,
+        scopes: Collection[str] = (),
     ) -> None: ...
 
     def remove_prompt(self, name: str) -> None:

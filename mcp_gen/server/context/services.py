@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeVar
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Mapping, Sequence
 
+    from mcp_gen.core.stores.once import OnceStore
     from mcp_gen.server.context.answers import Answer, Messages
     from mcp_gen.server.context.state import State
     from mcp_gen.session.kernel.kernel import Kernel
     from mcp_wire import latest
 
 __all__ = [
-    "OnceValues",
     "RequestServices",
     "RequestStates",
     "RoundsView",
@@ -195,26 +195,16 @@ class RequestStates(Protocol):
         ...
 
 
-class OnceValues(Protocol):
-    """Bounded store of the values of `Context.once`."""
-
-    def put(self, name: str | None, values: dict[str, Any]) -> str:
-        """Store values for a limited time and return their name."""
-        ...
-
-    def get(self, name: str | None) -> dict[str, Any]:
-        """Return the values of a name; empty once they have expired."""
-        ...
-
-
 class ServerRuntime(Protocol[C]):
     """Internal parts of a server that its rooms use while they answer a request."""
 
     kernel: Kernel[C]
     request_states: RequestStates
-    once_store: OnceValues
+    once_store: OnceStore
     max_rounds: int
     lifespan_value: Any
+    hide_unauthorized: bool
+    """True if lists leave out items whose scopes the token of the request lacks."""
 
     def services(self, ctx: C) -> RequestServices:
         """Return the services of a request."""

@@ -8,6 +8,7 @@ import mcp_wire
 from mcp_gen.core.projection.project import restate
 from mcp_gen.core.revisions import find_revision
 from mcp_gen.server.context.context import origin_of
+from mcp_gen.server.listing.scopes import require_scopes
 from mcp_gen.server.notifications.log_messages import LogHandlers
 from mcp_gen.server.notifications.notifier import SubscriptionHandlers
 from mcp_gen.server.prompts.handlers import CompletionHandlers, PromptHandlers
@@ -17,6 +18,8 @@ from mcp_gen.server.tools.handlers import ToolHandlers
 from mcp_wire import latest
 
 if TYPE_CHECKING:
+    from collections.abc import Awaitable
+
     from mcp_gen.server.context.context import Context
     from mcp_gen.server.dispatch.declarations import Declarations
     from mcp_gen.server.notifications.notifier import Notifier
@@ -96,6 +99,21 @@ class Handlers(
     async def ping(self, ctx: Context, params: common.RequestParams) -> common.EmptyResult:
         """Answer ping."""
         return latest.EmptyResult()
+
+    def subscriptions_listen(
+        self, ctx: Context, params: common.SubscriptionsListenRequestParams
+    ) -> Awaitable[common.SubscriptionsListenResult]:
+        """Handle `subscriptions/listen`.
+
+        Raises:
+            InsufficientScope: the token of the request lacks scopes of a resource.
+        """
+        uris = params.notifications.resource_subscriptions
+        if uris and self.resources.has_scopes:
+            scopes = (self.resources.scopes_of_uri(ctx, uri) for uri in uris)
+            needed: frozenset[str] = frozenset()
+            require_scopes(ctx, needed.union(*scopes))
+        return super().subscriptions_listen(ctx, params)
 
     async def discover(self, ctx: Context, params: common.RequestParams) -> common.DiscoverResult:
         """Answer server/discover: supported revisions and capabilities."""

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from mcp_gen.core.errors import UsageError
 from mcp_gen.server.dispatch.handlers import Handlers
 
 if TYPE_CHECKING:
     from collections.abc import Callable
     from contextlib import AbstractAsyncContextManager
 
+    from mcp_gen.core.stores.cluster import Cluster
     from mcp_gen.server.apps.apps import Apps
     from mcp_gen.server.context.context import Context
     from mcp_gen.server.dispatch.extensions import ExtensionRegistry
@@ -44,6 +46,7 @@ class TasksOnDemand:
         self._extensions = extensions
         self._options = options
         self._served = served
+        self._cluster: Cluster | None = None
         self.manager: TaskManager | None = None
         """Task manager; None until `enable` is called."""
 
@@ -68,6 +71,29 @@ class TasksOnDemand:
         declarations.has_tasks = True
         self._extensions.add(EXTENSION, ExtensionHandlers(self.manager))
         declarations.capabilities_changed()
+        if self._cluster is not None:
+            self._connect(self.manager, self._cluster)
+
+    def use_cluster(self, cluster: Cluster) -> None:
+        """Share the tasks with the other nodes of a cluster.
+
+        Raises:
+            UsageError: The server is one of another cluster already, or its task store cannot be
+                shared by workers.
+        """
+        if self._cluster is cluster:
+            return
+        if self._cluster is not None:
+            raise UsageError("cluster=: the server is served with another one already: make two")
+        self._cluster = cluster
+        if self.manager is not None:
+            self._connect(self.manager, cluster)
+
+    def _connect(self, manager: TaskManager, cluster: Cluster) -> None:
+        # Imported here: few servers have tasks and a cluster.
+        from mcp_gen.server.tasks.engine.setup import connect_tasks
+
+        connect_tasks(manager, cluster)
 
     async def aclose(self) -> None:
         """Cancel the tasks that run."""

@@ -91,7 +91,6 @@ class InputRequiredRounds(Rounds):
         self.in_vain = state.in_vain
         self.user_state = state.state
         self._once_store_id = state.once_store_id
-        self._values = runtime.once_store.get(state.once_store_id)
         received = {key: received[key] for key in state.asked if key in received}
         if state.returned:
             self._answers = state.answers
@@ -100,6 +99,12 @@ class InputRequiredRounds(Rounds):
             self._asked_before = state.asked
             self._answers = {**state.answers, **received}
             self.responses = None if state.responses is None else _responses(state.responses)
+
+    async def load_values(self) -> None:
+        """Load the values of `once` that earlier rounds have made."""
+        if self._once_store_id is not None:
+            store = runtime_of(self.ctx).once_store
+            self._values = await store.get(self._once_store_id, origin_of(self.ctx).principal)
 
     # --- while the handler runs ---
 
@@ -174,14 +179,14 @@ class InputRequiredRounds(Rounds):
         self.closed = True
         # A capability that is missing now will be missing in the next round too.
         if self._open and not isinstance(failure, MissingCapability):
-            return self._input_required()
+            return await self._input_required()
         if isinstance(failure, UrlElicitationRequired):
             self._require_url_elicitations(failure)
-            return self._input_required()
+            return await self._input_required()
         if failure is not None:
             raise failure
         if type(result) is latest.InputRequiredResult:
-            return self._seal_returned(result)
+            return await self._seal_returned(result)
         return result
 
     async def _clean_up(self) -> None:
@@ -203,7 +208,7 @@ class InputRequiredRounds(Rounds):
         if unfinished:
             await asyncio.wait(unfinished, timeout=CLEANUP_S)
 
-    def _input_required(self) -> latest.InputRequiredResult:
+    async def _input_required(self) -> latest.InputRequiredResult:
         requests = {
             key: request.kind.request_type(params=request.params)
             for key, request in self._open.items()
@@ -213,17 +218,19 @@ class InputRequiredRounds(Rounds):
             responses = {key: Raw(encode(one)) for key, one in self.responses.items()}
         return latest.InputRequiredResult(
             input_requests=requests,
-            request_state=self._seal_state(
+            request_state=await self._seal_state(
                 list(requests), responses=responses, state=self.user_state
             ),
         )
 
-    def _seal_returned(self, result: latest.InputRequiredResult) -> latest.InputRequiredResult:
+    async def _seal_returned(
+        self, result: latest.InputRequiredResult
+    ) -> latest.InputRequiredResult:
         """Return the handler's own result with its state sealed."""
         requests = input_requests_in(result)
         for request in requests.values():
             require_capability(self.ctx, request)
-        sealed = self._seal_state(list(requests), returned=True, state=result.request_state)
+        sealed = await self._seal_state(list(requests), returned=True, state=result.request_state)
         return msgspec.structs.replace(result, request_state=sealed)
 
     def _require_url_elicitations(self, error: UrlElicitationRequired) -> None:
@@ -243,11 +250,13 @@ class InputRequiredRounds(Rounds):
                 raise McpError(InvalidRequest.code, f"{error.message}; the user has refused")
             self._open[key] = request
 
-    def _seal_state(self, keys: list[str], **fields: Any) -> str:
+    async def _seal_state(self, keys: list[str], **fields: Any) -> str:
         self.next_round(asked_again=any(key in self._asked_before for key in keys))
         runtime = runtime_of(self.ctx)
         if self.values:
-            self._once_store_id = runtime.once_store.put(self._once_store_id, self.values)
+            self._once_store_id = await runtime.once_store.put(
+                self._once_store_id, self.values, origin_of(self.ctx).principal
+            )
         state = RequestState(
             round=self.number,
             expires=runtime.request_states.expiry(),

@@ -1,4 +1,4 @@
-"""Signs, encrypts and opens `requestState`; stores the values of `once`."""
+"""Signs, encrypts and opens `requestState`."""
 
 from __future__ import annotations
 
@@ -6,8 +6,7 @@ import base64
 import binascii
 import os
 import time
-from collections import OrderedDict
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import cached_property
 from typing import Any
 
@@ -16,10 +15,9 @@ from msgspec import Raw, Struct
 
 from mcp_gen.core.errors import InvalidParams, UsageError
 
-__all__ = ["OnceStore", "RequestState", "RequestStateSealer"]
+__all__ = ["RequestState", "RequestStateSealer", "check_value"]
 
 MIN_KEY_BYTES = 16
-MAX_KEPT = 1000
 
 _SIGNED, _ENCRYPTED = "s", "e"
 _NONCE_BYTES = 12
@@ -78,22 +76,38 @@ class RequestStateSealer:
             raise UsageError(f"request_state_ttl_s={ttl_s:g}: a state lives for more than 0 s")
         self.ttl_s = ttl_s
         self._configured_keys = encoded
+        self._shared_keys: Callable[[], Sequence[bytes]] | None = None
+        self._ciphers_of: tuple[Sequence[bytes], list[Any]] = (), []
+
+    def share_keys(self, keys: Callable[[], Sequence[bytes]]) -> None:
+        """Use keys that several nodes share, unless the user has given some.
+
+        Args:
+            keys: Returns the keys as they are now, the newest first; empty before there are any.
+        """
+        if not self._configured_keys:
+            self._shared_keys = keys
 
     @cached_property
-    def _keys(self) -> list[bytes]:
-        return self._configured_keys or [os.urandom(32)]
+    def _own_key(self) -> bytes:
+        return os.urandom(32)
 
-    @cached_property
+    @property
+    def _known_keys(self) -> Sequence[bytes]:
+        """Keys that other processes know as well."""
+        return self._configured_keys if self._shared_keys is None else self._shared_keys()
+
+    @property
+    def _keys(self) -> Sequence[bytes]:
+        return self._known_keys or [self._own_key]
+
+    @property
     def _ciphers(self) -> list[Any]:
         """Cipher of each key; empty without keys or without `cryptography`."""
-        if not self._configured_keys:
-            return []
-        try:
-            # Imported here, as below, because `cryptography` is optional.
-            from cryptography.hazmat.primitives.ciphers.aead import AESGCM
-        except ImportError:
-            return []
-        return [AESGCM(_derive_key(key, b"encrypt")) for key in self._keys]
+        keys, made = self._known_keys, self._ciphers_of
+        if made[0] != keys:
+            made = self._ciphers_of = keys, _ciphers_for(keys)
+        return made[1]
 
     def expiry(self) -> int:
         """Return the expiry time of a state that is sealed now, in seconds since 1970."""
@@ -159,41 +173,31 @@ class RequestStateSealer:
         return None
 
 
-class OnceStore:
-    """Values made by `Context.once`, by the name that a `requestState` carries.
+def check_value(key: str, value: Any) -> None:
+    """Check that a value of `once` is the same after it was stored as JSON.
 
-    An entry that has expired or was evicted is made again by the next `once`.
-
-    Args:
-        ttl_s: Seconds for which an entry is kept after it was last put.
-        limit: Maximum number of entries, 1000 by default; the one put longest ago is evicted.
+    Raises:
+        UsageError: It is not: another node would get something else than the first round.
     """
+    try:
+        same = msgspec.json.decode(msgspec.json.encode(value)) == value
+    except (TypeError, ValueError, RecursionError):
+        same = False
+    if not same:
+        raise UsageError(
+            f"ctx.once({key!r}): a cluster stores its value as JSON, from which "
+            f"{type(value).__name__} does not come back: return None, a bool, a number, a text, or "
+            "a list or dict of these"
+        )
 
-    def __init__(self, ttl_s: float, limit: int = MAX_KEPT) -> None:
-        self._ttl_s = ttl_s
-        self._limit = limit
-        self._values: OrderedDict[str, tuple[float, dict[str, Any]]] = OrderedDict()
 
-    def __len__(self) -> int:
-        return len(self._values)
-
-    def put(self, name: str | None, values: dict[str, Any]) -> str:
-        """Store values under their name, or under a new random one, and return the name."""
-        name = name or _encode_base64(os.urandom(16))
-        now = time.monotonic()
-        self._values[name] = (now + self._ttl_s, values)
-        self._values.move_to_end(name)
-        while self._values:
-            oldest, (end, _) = next(iter(self._values.items()))
-            if end > now and len(self._values) <= self._limit:
-                break
-            del self._values[oldest]
-        return name
-
-    def get(self, name: str | None) -> dict[str, Any]:
-        """Return the values of a name; empty if there are none or they have expired."""
-        end, values = self._values.get(name or "", (0.0, {}))
-        return values if end > time.monotonic() else {}
+def _ciphers_for(keys: Sequence[bytes]) -> list[Any]:
+    try:
+        # Imported here, as above, because `cryptography` is optional.
+        from cryptography.hazmat.primitives.ciphers.aead import AESGCM
+    except ImportError:
+        return []
+    return [AESGCM(_derive_key(key, b"encrypt")) for key in keys]
 
 
 def _derive_key(key: bytes, purpose: bytes) -> bytes:

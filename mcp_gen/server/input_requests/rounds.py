@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias, TypeVar
 
 from mcp_gen.core.errors import InvalidParams, McpError, ProtocolError, UsageError
 from mcp_gen.server.context.context import runtime_of
+from mcp_gen.server.input_requests.request_state import check_value
 from mcp_wire import Wire, encode, latest
 
 if TYPE_CHECKING:
@@ -108,6 +109,10 @@ class Rounds(ABC):
         """Values made by `once`, by key."""
         return self._values
 
+    async def load_values(self) -> None:
+        """Load what earlier rounds have stored; nothing where the handler runs once."""
+        return
+
     @abstractmethod
     async def request_input(
         self,
@@ -189,12 +194,19 @@ class Rounds(ABC):
         self.number += 1
 
     async def once(self, key: str, make: Callable[[], Any]) -> Any:
-        """See `Context.once`."""
+        """See `Context.once`.
+
+        Raises:
+            UsageError: A cluster stores the value as JSON, and it would come back as another.
+        """
         # Two tasks of one handler may use the same key concurrently.
         async with self._making.setdefault(key, asyncio.Lock()):
             if key not in self.values:
                 made = make()
-                self.values[key] = await made if inspect.isawaitable(made) else made
+                value = await made if inspect.isawaitable(made) else made
+                if runtime_of(self.ctx).once_store.values_are_json:
+                    check_value(key, value)
+                self.values[key] = value
             return self.values[key]
 
 

@@ -68,7 +68,7 @@ async def run_with_rounds(ctx: Context, params: P, handler: Handler[P, R]) -> R:
     set_input_params(ctx, params)
     if getattr(params, "request_state", None) is not None:
         # Reject an invalid state before the handler has side effects.
-        current_rounds(ctx)
+        await current_rounds(ctx).load_values()
     result: Any = None
     failure: BaseException | None = None
     try:

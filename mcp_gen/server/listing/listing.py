@@ -17,6 +17,7 @@ from mcp_gen.core.projection.project import restate
 from mcp_gen.server.context.context import origin_of, runtime_of
 from mcp_gen.server.listing.cursors import cursor_after, position_of
 from mcp_gen.server.listing.registry import Entry, Numbered, Registry
+from mcp_gen.server.listing.scopes import hides_unauthorized, missing_scopes, scopes_of
 from mcp_gen.session.kernel.results import EncodedResult
 from mcp_wire import Wire, encode
 
@@ -131,8 +132,22 @@ class Listing(Generic[T]):
         return None
 
     def visible(self, ctx: Context) -> Sequence[T]:
-        """Return all items that the client of the request may use, in order."""
-        return [entry.item for entry in self.shown(ctx)]
+        """Return all items that the client of the request may use, in order.
+
+        Items whose scopes its token lacks are among them: it can get a token that has them.
+        """
+        return [entry.item for entry in self._visible_entries(ctx, self.items.after(0), 0)]
+
+    def _hides(self, ctx: Context) -> bool:
+        """Return True if the list leaves out items whose scopes the token may lack."""
+        session_items = self._session_items(origin_of(ctx).session)
+        has_scopes = self.items.has_scopes or (session_items and session_items.has_scopes)
+        return bool(has_scopes) and hides_unauthorized(ctx)
+
+    def is_listed(self, ctx: Context, item: T) -> bool:
+        """Return True if an item is not left out of lists for lack of scopes."""
+        scopes = scopes_of(item)
+        return not scopes or not hides_unauthorized(ctx) or not missing_scopes(ctx, scopes)
 
     def _is_allowed(self, ctx: Context, item: T) -> bool:
         described = self.describe(item)
@@ -188,6 +203,7 @@ class Listing(Generic[T]):
             not (as_bytes and is_cacheable)
             or self.filters
             or self._session_items(origin_of(ctx).session)
+            or (self.items.has_scopes and hides_unauthorized(ctx))
         ):
             return self._page(ctx, entries, after)
         key = (ctx.revision, first)
@@ -197,8 +213,17 @@ class Listing(Generic[T]):
         return found
 
     def _page(self, ctx: Context, entries: Iterable[Entry[T]], after: int) -> Any:
+        hides = self._hides(ctx)
+        shown = self._listed_entries(ctx, entries, after, hides=hides)
+        return self.result(ctx, shown, self.at, private=hides or bool(self.filters))
+
+    def _listed_entries(
+        self, ctx: Context, entries: Iterable[Entry[T]], after: int, *, hides: bool
+    ) -> Iterator[Entry[T]]:
         shown = self._visible_entries(ctx, entries, after)
-        return self.result(ctx, shown, self.at, private=bool(self.filters))
+        if not hides:
+            return shown
+        return (entry for entry in shown if self.is_listed(ctx, entry.item))
 
     def result(
         self,
@@ -230,12 +255,13 @@ class Listing(Generic[T]):
         return getattr(mcp_wire.types(ctx.revision), self._result)(**fields)
 
     def shown(self, ctx: Context) -> Iterator[Entry[T]]:
-        """Yield the entries of all items that the client of the request may use, in order."""
-        return self._visible_entries(ctx, self.items.after(0), 0)
+        """Yield the entries of all items that the client of the request sees, in order."""
+        return self._listed_entries(ctx, self.items.after(0), 0, hides=self._hides(ctx))
 
     def differs(self, ctx: Context) -> bool:
         """Return True if the client of the request may see other items than other clients."""
-        return bool(self.filters or self._session_items(origin_of(ctx).session))
+        differs = self.filters or self._session_items(origin_of(ctx).session)
+        return bool(differs) or self._hides(ctx)
 
     def _visible_entries(
         self, ctx: Context, entries: Iterable[Entry[T]], after: int

@@ -70,6 +70,8 @@ class Registry(Generic[T]):
         self.visibility = visibility
         if visibility is not None:
             visibility.watch(self)
+        self.has_scopes = False
+        """True if any item ever needed scopes."""
         self._in_order: list[Entry[T]] | None = None
         self._lock = Lock()
 
@@ -137,6 +139,8 @@ class Registry(Generic[T]):
 
     def _place(self, entry: Entry[T]) -> None:
         self._in_order = None
+        if getattr(entry.item, "scopes", None):
+            self.has_scopes = True
         (self.entries if self._is_shown(entry) else self._hidden)[entry.name] = entry
 
     def _is_shown(self, entry: Entry[T]) -> bool:

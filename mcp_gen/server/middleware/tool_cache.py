@@ -14,6 +14,7 @@ from msgspec import UNSET
 from mcp_gen.core.errors import UsageError
 from mcp_gen.core.mistakes.checks import explains_calls, is_above_zero
 from mcp_gen.server.context.context import rounds_of
+from mcp_gen.server.listing.scopes import granted_scopes
 from mcp_gen.server.middleware.cached_results import CachedResults, ResultKey
 from mcp_gen.server.middleware.requests import (
     calls_tool,
@@ -56,7 +57,8 @@ class ToolCache:
     Only tools with the annotation `readOnlyHint` are cached, and of them results that are no
     errors, of calls that asked the client for no input and are no tasks. Equal calls at the same
     time run the tool once. A cached result is that of the same tool, the same arguments, the same
-    protocol revision and the same client: a principal, or without one a session or connection.
+    protocol revision and the same client: a principal with tokens of the same scopes, or without
+    one a session or connection.
     Over HTTP without sessions, clients without a principal cannot be told apart, so nothing is
     cached for them unless `shared`.
 
@@ -161,7 +163,9 @@ class ToolCache:
         arguments = msgspec.json.encode(given or {}, order="sorted")
         if len(arguments) > MAX_ARGUMENT_BYTES:
             return None
-        return ResultKey(name, arguments, (ctx.server, tool.key, ctx.revision, client))
+        # A token that lacks a scope must not get what one that has it has left here.
+        reach = client, granted_scopes(ctx)
+        return ResultKey(name, arguments, (ctx.server, tool.key, ctx.revision, *reach))
 
     def _watch(self, ctx: Context) -> None:
         notify = cast("Mounting", ctx.server).notify

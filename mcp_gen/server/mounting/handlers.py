@@ -10,6 +10,7 @@ import mcp_wire
 from mcp_gen.core.errors import McpError
 from mcp_gen.server.content.results import at_newest
 from mcp_gen.server.dispatch.handlers import Handlers
+from mcp_gen.server.listing.scopes import NO_SCOPES, require_scopes
 from mcp_gen.server.mounting.kinds import PROMPTS, RESOURCES, TEMPLATES, TOOLS
 from mcp_gen.server.mounting.lookup import find, find_reader, unlisted_readers
 from mcp_gen.server.mounting.merged_lists import page_of
@@ -171,15 +172,54 @@ class MountHandlers(Handlers):
         result: common.EmptyResult = await self._forward(mount, ctx, "unsubscribe", params)
         return result
 
+    def subscriptions_listen(
+        self, ctx: Context, params: common.SubscriptionsListenRequestParams
+    ) -> Awaitable[common.SubscriptionsListenResult]:
+        """Answer `subscriptions/listen`.
+
+        Raises:
+            InsufficientScope: The token of the request lacks scopes of a resource.
+        """
+        uris = params.notifications.resource_subscriptions
+        if uris and any(mount.has_scopes for mount in self.server.mounts):
+            require_scopes(ctx, NO_SCOPES.union(*(self._scopes_of_uri(ctx, uri) for uri in uris)))
+        return super().subscriptions_listen(ctx, params)
+
+    def _scopes_of_uri(self, ctx: Context, uri: str) -> frozenset[str]:
+        if self.server.resources.find(ctx, uri) is not None:
+            return self.server.resources.scopes_of_uri(ctx, uri)
+        for mount in self.server.mounts:
+            found = mount.scopes_of(ctx, RESOURCES, uri)
+            if found is not None:
+                return found
+        # A remote server may have a resource that it does not list.
+        return NO_SCOPES.union(*(mount.scopes_of_unlisted for mount in self.server.mounts))
+
     # --- results ---
 
     async def _forward(self, mount: Mount, ctx: Context, what: MethodName, params: Any) -> Any:
+        if mount.has_scopes:
+            # All of them at once: the mounted server would name its own alone.
+            found = mount.scopes_of(ctx, *_item_of(what, params))
+            require_scopes(ctx, mount.scopes if found is None else found)
         result = await mount.call(ctx, what, params)
         return at_newest(result, row(what, mcp_wire.LATEST)) if self.is_watched(what) else result
 
     def is_watched(self, what: MethodName) -> bool:
         """Return True if hooks or middleware see the result, which is then of the newest types."""
         return bool(self.kernel.middleware or getattr(self.kernel.hooks, what))
+
+
+def _item_of(what: MethodName, params: Any) -> tuple[FeatureKind, str]:
+    """Return the kind and the inner name of the item that a request to a mount is about."""
+    if what == "call_tool":
+        return TOOLS, params.name
+    if what == "get_prompt":
+        return PROMPTS, params.name
+    if what == "complete":
+        ref = params.ref
+        return (PROMPTS, ref.name) if hasattr(ref, "name") else (TEMPLATES, ref.uri)
+    return RESOURCES, params.uri
 
 
 class _MountedResources:

@@ -17,6 +17,7 @@ from mcp_gen.server.context.context import (
     set_tool_tasks,
     tool_tasks_of,
 )
+from mcp_gen.server.listing.scopes import NO_SCOPES, scopes_of
 from mcp_gen.server.listing.tags import NO_TAGS, Visibility, tags_of
 from mcp_gen.server.mounting.kinds import KINDS, RESOURCES, FeatureKind
 from mcp_gen.server.mounting.lookup import peek
@@ -171,6 +172,37 @@ class LocalMount(Mount):
                 return tags_of(template)
         found = (mount.tags_of_template(uri) for mount in self.server.mounts)
         return next((tags for tags in found if tags is not None), None)
+
+    @property
+    def has_scopes(self) -> bool:
+        """True if the mount needs scopes, or anything inside ever did."""
+        return bool(
+            self.scopes
+            or any(kind.of(self.server).items.has_scopes for kind in KINDS)
+            or any(mount.has_scopes for mount in self.server.mounts)
+        )
+
+    @property
+    def scopes_of_unlisted(self) -> frozenset[str]:
+        """Scopes of resources that may be in a remote server inside and are not listed."""
+        found = (mount.scopes_of_unlisted for mount in self.server.mounts)
+        return self.scopes.union(*found) if self.has_unlisted else NO_SCOPES
+
+    def scopes_of(self, ctx: Context, kind: FeatureKind, name: str) -> frozenset[str] | None:
+        """Return all scopes that an inner item needs, those of the mounts around it included."""
+        inner = self.context(ctx)
+        item: Any = kind.of(self.server).find(inner, name)
+        if item is None and kind is RESOURCES:
+            found = self.server.resources.find(inner, name)
+            item = None if found is None else found.item
+        if item is not None:
+            return self.scopes | scopes_of(item)
+        for mount in self.server.mounts:
+            inner_name = mount.inner_name(kind, name)
+            scopes = None if inner_name is None else mount.scopes_of(inner, kind, inner_name)
+            if scopes is not None:
+                return self.scopes | scopes
+        return None
 
     async def items(self, ctx: Context, kind: FeatureKind) -> list[ListItem]:
         """Return the items that are visible to the client of this request."""

@@ -12,6 +12,7 @@ from weakref import WeakKeyDictionary
 from mcp_gen.server.listing.cursors import position_of
 from mcp_gen.server.listing.listing import encode_page
 from mcp_gen.server.listing.registry import next_number
+from mcp_gen.server.listing.scopes import hides_unauthorized, missing_scopes
 from mcp_gen.server.mounting.kinds import RESOURCES, TOOLS, FeatureKind
 from mcp_gen.server.mounting.mount import ListItem
 
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
     from mcp_gen.server.context.context import Context
     from mcp_gen.server.listing.listing import Listing
     from mcp_gen.server.listing.registry import Entry
-    from mcp_gen.server.mounting.mount import Mounting
+    from mcp_gen.server.mounting.mount import Mount, Mounting
 
 __all__ = ["ItemNumbers", "is_cacheable", "items_of", "names_of", "page_of"]
 
@@ -83,7 +84,7 @@ async def items_of(server: Mounting, ctx: Context, kind: FeatureKind) -> list[Li
     Of several items with one name, the server's own wins, or else that of the first mount.
     """
     own = await _own_items(server, ctx, kind)
-    mounts = tuple(server.mounts)
+    mounts = tuple(one for one in server.mounts if not _is_hidden(ctx, one))
     mounted_items = await gather(*(mount.items(ctx, kind) for mount in mounts))
     found = {item.name: item for item in own}
     for mount, items in zip(mounts, mounted_items, strict=True):
@@ -94,6 +95,13 @@ async def items_of(server: Mounting, ctx: Context, kind: FeatureKind) -> list[Li
             elif not _passes_filters(server, ctx, kind, item):
                 del found[item.name]
     return sorted(found.values(), key=_number)
+
+
+def _is_hidden(ctx: Context, mount: Mount) -> bool:
+    """Return True for a mount whose items are not listed for lack of scopes."""
+    return (
+        bool(mount.scopes) and hides_unauthorized(ctx) and bool(missing_scopes(ctx, mount.scopes))
+    )
 
 
 def _is_hidden_on_purpose(server: Mounting, kind: FeatureKind, name: str) -> bool:
@@ -112,6 +120,8 @@ def names_of(server: Mounting, kind: FeatureKind) -> Iterator[str]:
 def is_cacheable(server: Mounting, ctx: Context, kind: FeatureKind) -> bool:
     """Return True if a list is the same for all clients until a change is published."""
     if kind.of(server).differs(ctx) or (kind is RESOURCES and server.resources.has_sources):
+        return False
+    if any(mount.scopes for mount in server.mounts) and hides_unauthorized(ctx):
         return False
     return all(mount.is_static(ctx, kind) for mount in server.mounts)
 

@@ -13,6 +13,7 @@ from msgspec.structs import replace
 
 from mcp_gen.core.errors import UsageError
 from mcp_gen.core.projection.project import restate
+from mcp_gen.server.listing.scopes import NO_SCOPES
 from mcp_gen.server.mounting.kinds import TEMPLATES, TOOLS, FeatureKind, Registries
 from mcp_gen.server.resources.uri_templates import UriTemplate
 from mcp_gen.server.tools.tool import is_tool_name
@@ -162,6 +163,8 @@ class Mount(ABC):
                 "`_`, `-` and `.`, as the names of tools have; without one: mount(None, ...)"
             )
         self._warned: set[str] = set()
+        self.scopes = NO_SCOPES
+        """Scopes that the token of every request to the mount needs."""
 
     @property
     @abstractmethod
@@ -225,6 +228,26 @@ class Mount(ABC):
     def tags_of_template(self, uri: str) -> frozenset[str] | None:
         """Return the tags of the first template that matches a URI; None if there is none."""
         return None
+
+    @property
+    def has_scopes(self) -> bool:
+        """True if the mount needs scopes, or anything inside is known to."""
+        return bool(self.scopes)
+
+    @property
+    def scopes_of_unlisted(self) -> frozenset[str]:
+        """Scopes of resources that may be here and are not listed."""
+        return self.scopes if self.has_unlisted else NO_SCOPES
+
+    @abstractmethod
+    def scopes_of(self, ctx: Context, kind: FeatureKind, name: str) -> frozenset[str] | None:
+        """Return all scopes that an inner item needs; None if no such item is known.
+
+        Args:
+            ctx: Context of the request in the outer server.
+            kind: Kind of the item; for a resource, templates are tried, too.
+            name: Inner name or URI.
+        """
 
     @abstractmethod
     def names(self, kind: FeatureKind) -> Iterable[str]:

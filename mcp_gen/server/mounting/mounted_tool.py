@@ -117,6 +117,7 @@ def _tool_of(mount: Mount, inner_name: str) -> MountedTool | None:
     """Return the tool of a mount with an inner name; None if it is not known."""
     described: Any = None
     task: TaskSupport | None = None
+    scopes: frozenset[str] = frozenset()
     if not mount.shows(TOOLS, inner_name):
         return None
     if isinstance(mount, RemoteMount):
@@ -126,4 +127,10 @@ def _tool_of(mount: Mount, inner_name: str) -> MountedTool | None:
         own = mount.server.tools.get(inner_name) or known_tool(mount.server.mounts, inner_name)
         if own is not None:
             described, task = mount.rename_outward(TOOLS, own.tool), own.task
-    return None if described is None else MountedTool(mount, inner_name, described, task)
+            scopes = own.scopes
+    scopes |= mount.scopes
+    if described is None:
+        return None
+    made = MountedTool(mount, inner_name, described, task)
+    made.scopes = scopes
+    return made

@@ -65,6 +65,7 @@ class Mounts(Sequence["Mount"]):
         server: MountableServer,
         separator: str,
         visibility: Visibility,
+        scopes: frozenset[str] = frozenset(),
     ) -> None:
         """Mount a server of this process; see `Server.mount`.
 
@@ -73,6 +74,7 @@ class Mounts(Sequence["Mount"]):
             server: The server.
             separator: Text between the prefix and a name.
             visibility: Tags whose items are mounted.
+            scopes: Scopes that the token of every request to it needs.
 
         Raises:
             UsageError: An invalid prefix, a name or URI that exists already, or a server that
@@ -87,10 +89,15 @@ class Mounts(Sequence["Mount"]):
                 f"mount {prefix!r}: {server.name!r} would be mounted in itself; "
                 "a server can only be mounted in one that is not inside of it"
             )
-        self._add(LocalMount(outer, prefix, separator, server, visibility))
+        self._add(LocalMount(outer, prefix, separator, server, visibility), scopes)
 
     def mount_session(
-        self, prefix: str | None, session: Any, separator: str, visibility: Visibility
+        self,
+        prefix: str | None,
+        session: Any,
+        separator: str,
+        visibility: Visibility,
+        scopes: frozenset[str] = frozenset(),
     ) -> None:
         """Mount the session of a client; see `Server.mount`.
 
@@ -99,6 +106,7 @@ class Mounts(Sequence["Mount"]):
             session: The session that `Client.connect` returned.
             separator: Text between the prefix and a name.
             visibility: Tags whose items are mounted: all of them.
+            scopes: Scopes that the token of every request to it needs.
 
         Raises:
             UsageError: An invalid prefix, a name or URI that exists already, an object that is no
@@ -117,9 +125,10 @@ class Mounts(Sequence["Mount"]):
         # Loaded with the first mount: most servers have none.
         from mcp_gen.server.mounting.remote_mount import RemoteMount
 
-        self._add(RemoteMount(self._outer, prefix, separator, session))
+        self._add(RemoteMount(self._outer, prefix, separator, session), scopes)
 
-    def _add(self, mount: Mount) -> None:
+    def _add(self, mount: Mount, scopes: frozenset[str]) -> None:
+        mount.scopes = scopes
         try:
             _check(self._outer, mount)
         except UsageError:

@@ -137,6 +137,13 @@ class RemoteMount(Mount):
             return True
         return False if remote_list.is_fresh(self._notifications.covers(kind)) else None
 
+    def scopes_of(self, ctx: Context, kind: FeatureKind, name: str) -> frozenset[str] | None:
+        """Return the scopes of the mount if an inner item is listed, else None."""
+        is_listed = (
+            self._lists_reader(name) if kind is RESOURCES else name in self.lists[kind].items
+        )
+        return self.scopes if is_listed else None
+
     async def readable(self, ctx: Context, uri: str) -> bool | None:
         """Return True if a listed resource or template covers a URI; fetches the lists if not."""
         if not self._lists_reader(uri):

@@ -294,6 +294,10 @@ class Listeners:
             if listener.is_wanted(loop):
                 self._publish(listener, method, shared)
 
+    def topics(self) -> list[ChangeTopic]:
+        """Return the lists and resources that requests listen to."""
+        return [topic for topic in self._by_topic if isinstance(topic, ChangeTopic)]
+
     def has_listeners(self, topic: ChangeTopic | ExtensionTopic) -> bool:
         """Return True if a request listens to the topic."""
         return topic in self._by_topic

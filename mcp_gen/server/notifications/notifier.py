@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import logging
 from collections.abc import Awaitable, Callable, Iterable
 from functools import partial
 from threading import Lock
@@ -23,10 +22,12 @@ from mcp_gen.server.notifications.topics import (
     TOOLS,
     ChangeTopic,
     ExtensionTopic,
+    encode_topic,
     is_watched,
     send,
     updated,
 )
+from mcp_gen.session.kernel.errors import log_background_error
 from mcp_gen.session.messages.channel import NullChannel
 from mcp_gen.session.peer.session import sender_for
 from mcp_wire import encode
@@ -40,9 +41,14 @@ if TYPE_CHECKING:
     from mcp_wire import common
     from mcp_wire.method import Method
 
-__all__ = ["ExtensionListeners", "Notifier", "OuterServer", "SubscriptionHandlers"]
+__all__ = [
+    "ExtensionListeners",
+    "Notifier",
+    "OuterServer",
+    "SharedNotifications",
+    "SubscriptionHandlers",
+]
 
-_log = logging.getLogger("mcp_gen.server")
 P = TypeVar("P")
 Loop: TypeAlias = asyncio.AbstractEventLoop
 _Changes: TypeAlias = "dict[tuple[ChangeTopic, Session | None], None]"
@@ -62,6 +68,24 @@ class OuterServer(Protocol):
 
     async def elicitation_complete(self, elicitation_id: str) -> None:
         """Handle that a URL elicitation is complete."""
+        ...
+
+
+class SharedNotifications(Protocol):
+    """Publishes notifications to all nodes of a cluster, this one too."""
+
+    def change(self, topic: ChangeTopic, loop: Loop) -> bool:
+        """Publish a change; return False if the clients here are to be told at once."""
+        ...
+
+    def notice(
+        self, topic: ExtensionTopic, method: Method[Any, None], params: bytes, loop: Loop
+    ) -> bool:
+        """Publish a notification of an extension; return False as `change` does."""
+        ...
+
+    def completion(self, elicitation_id: str) -> None:
+        """Publish that a URL elicitation is complete which went to no session here."""
         ...
 
 
@@ -87,6 +111,8 @@ class Notifier:
         self._sending: dict[Channel, set[asyncio.Task[None]]] = {}
         self.outer_servers: WeakSet[OuterServer] = WeakSet()
         """Servers in which this one is mounted; their clients are notified too."""
+        self.shared: SharedNotifications | None = None
+        """Notifications of all nodes of a cluster; None without one."""
         self.on_change: list[Callable[[ChangeTopic], None]] = []
         """Functions called with each change at once, on the thread that publishes it."""
         kernel.on_connection_end.append(self._on_connection_end)
@@ -152,7 +178,7 @@ class Notifier:
             ValueError: not exactly one field.
         """
         ((field, value),) = of.items()
-        return ExtensionListeners(self._listeners, self._kernel, ExtensionTopic(field, value))
+        return ExtensionListeners(self, self._kernel, ExtensionTopic(field, value))
 
     # --- coalescing ---
 
@@ -191,11 +217,22 @@ class Notifier:
         with self._lock:
             changes = self._pending.pop(loop, {})
         for topic, session in changes:
-            if session is None:
-                self._notify_sessions(topic, list(self._kernel.sessions), loop)
-                self._listeners.publish(topic, loop)
-            else:
+            if session is not None:
                 self._notify_sessions(topic, [session], loop)
+            elif self.shared is None or not self.shared.change(topic, loop):
+                self.deliver(topic, loop)
+
+    def deliver(self, topic: ChangeTopic, loop: Loop) -> None:
+        """Send a change to the clients of one event loop of this process."""
+        self._notify_sessions(topic, list(self._kernel.sessions), loop)
+        self._listeners.publish(topic, loop)
+
+    def publish_notice(
+        self, topic: ExtensionTopic, method: Method[Any, None], params: bytes, loop: Loop
+    ) -> None:
+        """Send a notification of an extension; see `Listeners.publish_extension`."""
+        if self.shared is None or not self.shared.notice(topic, method, params, loop):
+            self._listeners.publish_extension(topic, method, params, loop)
 
     # --- to sessions ---
 
@@ -204,10 +241,13 @@ class Notifier:
         self.publish(topic, session)
 
     def _notify_sessions(self, topic: ChangeTopic, sessions: Iterable[Session], loop: Loop) -> None:
+        shared = None if self.shared is None else encode_topic(topic)
         for session in sessions:
             if session.loop is not loop or topic.capability not in session.declared:
                 continue
             if topic.uri is not None and topic.uri not in session.__dict__.get("subscribed", ()):
+                continue
+            if shared is not None and session.defers(shared):
                 continue
             if session.initialized:
                 self._notify_session(session, topic)
@@ -241,16 +281,24 @@ class Notifier:
         Source:
         https://modelcontextprotocol.io/specification/2025-11-25/client/elicitation#completion-notifications-for-url-mode-elicitation
         """
-        for session in list(self._kernel.sessions):
-            if elicitation_id in session.elicitations:
-                del session.elicitations[elicitation_id]
-                await session.client.notify_elicitation_complete(elicitation_id)
+        if not await self.complete_here(elicitation_id) and self.shared is not None:
+            self.shared.completion(elicitation_id)
         for mount in list(self.outer_servers):
             await mount.elicitation_complete(elicitation_id)
 
+    async def complete_here(self, elicitation_id: str) -> bool:
+        """Tell the session of this process that a URL elicitation went to, if it did to one."""
+        found = False
+        for session in list(self._kernel.sessions):
+            if elicitation_id in session.elicitations:
+                found = True
+                del session.elicitations[elicitation_id]
+                await session.client.notify_elicitation_complete(elicitation_id)
+        return found
+
     def _sent(self, channel: Channel, task: asyncio.Task[None]) -> None:
         if not task.cancelled() and (error := task.exception()):
-            _log.error("a notification could not be sent", exc_info=error)
+            log_background_error("a notification could not be sent", error)
         busy = self._sending.get(channel, set[asyncio.Task[None]]())
         busy.discard(task)
         if not busy:
@@ -267,13 +315,13 @@ class ExtensionListeners:
     """Listeners of one topic of an extension; pass them to `ToClient` of its package.
 
     Args:
-        listeners: The open `subscriptions/listen` requests.
+        notifier: The notifier of the server.
         kernel: The kernel of the server.
         topic: The topic.
     """
 
-    def __init__(self, listeners: Listeners, kernel: Kernel[Any], topic: ExtensionTopic) -> None:
-        self._listeners = listeners
+    def __init__(self, notifier: Notifier, kernel: Kernel[Any], topic: ExtensionTopic) -> None:
+        self._notifier = notifier
         self._kernel = kernel
         self._topic = topic
 
@@ -296,7 +344,7 @@ class ExtensionListeners:
         for loop in list(self._kernel.loops):
             call = loop.call_soon if loop is here else loop.call_soon_threadsafe
             with contextlib.suppress(RuntimeError):  # the loop is closed
-                call(self._listeners.publish_extension, self._topic, method, shared, loop)
+                call(self._notifier.publish_notice, self._topic, method, shared, loop)
 
 
 def _running_loop() -> Loop | None:

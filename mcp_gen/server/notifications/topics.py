@@ -22,6 +22,8 @@ __all__ = [
     "TOOLS",
     "ChangeTopic",
     "ExtensionTopic",
+    "decode_topic",
+    "encode_topic",
     "extension_topics_of",
     "fields_of",
     "is_list",
@@ -63,6 +65,22 @@ LISTS = (TOOLS, PROMPTS, RESOURCES)
 def updated(uri: str) -> ChangeTopic:
     """Return the topic of one resource (`notifications/resources/updated`)."""
     return ChangeTopic("resource_updated", "resources.subscribe", "resource_subscriptions", uri)
+
+
+def encode_topic(topic: ChangeTopic) -> bytes:
+    """Return a topic as text that other processes can read."""
+    return topic.role.encode() if topic.uri is None else b"%b %b" % (_UPDATED, topic.uri.encode())
+
+
+def decode_topic(text: bytes) -> ChangeTopic | None:
+    """Return the topic of a text of `encode_topic`; None if this version knows no such topic."""
+    role, space, uri = text.partition(b" ")
+    if space:
+        return updated(uri.decode()) if role == _UPDATED else None
+    return next((topic for topic in LISTS if topic.role.encode() == role), None)
+
+
+_UPDATED = updated("").role.encode()
 
 
 class ExtensionTopic(NamedTuple):

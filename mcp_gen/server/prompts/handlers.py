@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from mcp_gen.core.errors import InvalidParams
 from mcp_gen.server.input_requests.run import run_with_rounds
+from mcp_gen.server.listing.scopes import NO_SCOPES, require_scopes
 from mcp_wire import latest
 from mcp_wire.handlers import ServerHandlers
 
@@ -64,9 +65,13 @@ class CompletionHandlers(ServerHandlers["Context"]):
         if hasattr(reference, "uri"):
             template = self.resources.templates.find(ctx, name)
             choices = template.choices if template else None
+            scopes = template.scopes if template else NO_SCOPES
         else:
             prompt = self.prompts.listing.find(ctx, name)
             choices = prompt.choices if prompt else None
+            scopes = prompt.scopes if prompt else NO_SCOPES
+        if scopes:
+            require_scopes(ctx, scopes)
         if choices is None:
             kind = "resource template" if hasattr(reference, "uri") else "prompt"
             raise InvalidParams(f"unknown {kind}: {name} - at `$.ref`")

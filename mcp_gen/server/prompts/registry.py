@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any, Protocol, TypeAlias, TypeVar
 
@@ -16,6 +16,7 @@ from mcp_gen.server.functions.text_arguments import TextReader, check_known, mis
 from mcp_gen.server.functions.text_types import choices
 from mcp_gen.server.listing.icons import check_icons
 from mcp_gen.server.listing.listing import Listing
+from mcp_gen.server.listing.scopes import check_scopes, require_scopes
 from mcp_gen.server.listing.tags import check_tags
 from mcp_gen.server.prompts.messages import prompt_result
 from mcp_wire import latest
@@ -40,6 +41,11 @@ class _RegisteredPrompt(Protocol):
 
     @property
     def name(self) -> str: ...
+
+    @property
+    def scopes(self) -> frozenset[str]:
+        """Scopes that the token of a request needs."""
+        ...
 
     @property
     def choices(self) -> Choices:
@@ -91,6 +97,7 @@ class FunctionPrompt:
         check_plain(described.get("meta"), f"prompt {self.name}", "$._meta")
         check_icons(f"prompt {self.name}", described.get("icons"))
         self.tags = check_tags(described.pop("tags", None), f"prompt {self.name}: tags")
+        self.scopes = check_scopes(described.pop("scopes", None), f"prompt {self.name}: scopes")
         self._described = described
         self._reader = TextReader(self._signature)
 
@@ -141,6 +148,7 @@ class HandledPrompt:
         handler: Receives the context and the declared arguments.
         unknown_arguments: `refuse` or `ignore` arguments that are not declared; None: the default
             of the server.
+        scopes: Scopes that the token of a request needs.
     """
 
     def __init__(
@@ -148,8 +156,10 @@ class HandledPrompt:
         prompt: latest.Prompt,
         handler: PromptHandler,
         unknown_arguments: UnknownArguments | None = None,
+        scopes: Collection[str] = (),
     ) -> None:
         self._unknown_arguments = unknown_arguments
+        self.scopes = check_scopes(scopes, f"prompt {prompt.name}: scopes")
         check_plain(prompt.meta, f"prompt {prompt.name}", "$._meta")
         check_icons(f"prompt {prompt.name}", prompt.icons)
         self.name = prompt.name
@@ -241,9 +251,12 @@ class PromptRegistry:
 
         Raises:
             InvalidParams: The prompt is unknown, or its arguments do not fit.
+            InsufficientScope: The token of the request lacks scopes of the prompt.
         """
         prompt = self.listing.find(ctx, params.name)
         if prompt is None:
             raise InvalidParams(f"unknown prompt: {params.name}")
+        if prompt.scopes:
+            require_scopes(ctx, prompt.scopes)
         made = ctx.allow(await prompt.fill_in(ctx, params.arguments or {}))
         return prompt_result(made, prompt.describe().description)

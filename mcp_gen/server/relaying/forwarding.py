@@ -20,6 +20,7 @@ from mcp_gen.core.errors import (
     UsageError,
 )
 from mcp_gen.core.projection.project import restate
+from mcp_gen.core.transport.header_params import UnmirroredArgument
 from mcp_gen.server.context.context import input_params_of, runtime_of
 from mcp_gen.server.input_requests.run import run_with_rounds
 from mcp_gen.server.relaying.caller_relay import CallerRelay, accepts_input_requests
@@ -180,6 +181,9 @@ class Forwarder:
         except McpError as error:
             await caller.flush()
             raise self.translate_error(ctx, what, error) from error
+        except UnmirroredArgument as error:
+            # The caller's fault, which this server would not notice: its own tool has no header.
+            raise InvalidParams(f"{method.name}: {error}") from error
         except McpGenError as error:
             raise self.unavailable(error) from error
         except asyncio.CancelledError:

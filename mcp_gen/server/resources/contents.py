@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from base64 import b64encode
 from collections.abc import Mapping, Sequence
 from functools import cache
 from types import NoneType, UnionType
@@ -14,6 +13,7 @@ from msgspec.structs import replace
 import mcp_wire
 from mcp_gen.core.errors import ResourceNotFound
 from mcp_gen.core.projection.project import restate
+from mcp_gen.core.text_encoding import base64_text
 from mcp_gen.server.content.results import finite_json, is_alternative_result
 from mcp_wire import Wire, latest
 
@@ -64,7 +64,13 @@ _wire_types = cache(_WireTypes)
 
 
 def read_result(
-    value: Any, revision: str, *, uri: str, mime_type: str | None, hints: Mapping[str, Any]
+    value: Any,
+    revision: str,
+    *,
+    uri: str,
+    mime_type: str | None,
+    hints: Mapping[str, Any],
+    as_bytes: bool,
 ) -> Any:
     """Return the result of `resources/read` at a revision.
 
@@ -77,6 +83,8 @@ def read_result(
         uri: The requested URI.
         mime_type: Media type of the resource; None: the default for the type of the data.
         hints: Fields of the resource's cache hints. Hints in a returned result take precedence.
+        as_bytes: Leave bytes as they are, for the encoder. False: blobs are base64, as their type
+            says.
 
     Raises:
         ResourceNotFound: The value is None.
@@ -94,7 +102,7 @@ def read_result(
     values: Sequence[Any] = [value]
     if isinstance(value, list | tuple) and any(map(_is_part, cast("list[Any]", value))):
         values = cast("list[Any]", value)
-    contents = [_part(one, types, uri, mime_type) for one in values]
+    contents = [_part(one, types, uri, mime_type, as_bytes) for one in values]
     return types.result(contents=contents, **(hints if types.hints else {}))
 
 
@@ -117,10 +125,12 @@ def _is_part(value: Any) -> bool:
     )
 
 
-def _part(value: Any, types: _WireTypes, uri: str, mime_type: str | None) -> Any:
+def _part(
+    value: Any, types: _WireTypes, uri: str, mime_type: str | None, as_bytes: bool = False
+) -> Any:
     if isinstance(value, Contents):
-        data = value.data
-        part: Any = _part(data, types, value.uri or uri, value.mime_type or mime_type)
+        data, as_bytes = value.data, as_bytes and value.meta is None
+        part: Any = _part(data, types, value.uri or uri, value.mime_type or mime_type, as_bytes)
         if value.meta is None:
             return part
         newest = restate(part, mcp_wire.LATEST).value
@@ -134,7 +144,8 @@ def _part(value: Any, types: _WireTypes, uri: str, mime_type: str | None) -> Any
     if isinstance(value, str):
         return types.text(uri=uri, text=value, mime_type=mime_type or TEXT)
     if isinstance(value, _BYTES):
-        blob = b64encode(cast("bytes", value)).decode()
+        data = bytes(cast("bytes", value))
+        blob: Any = data if as_bytes else base64_text(data)
         return types.blob(uri=uri, blob=blob, mime_type=mime_type or BINARY)
     json = finite_json(value, "the contents")
     return types.text(uri=uri, text=json.decode(), mime_type=mime_type or JSON)

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import mcp_wire
 from mcp_gen.core.errors import InvalidRequest
 from mcp_gen.core.peer_limits import text_bytes
+from mcp_gen.server.context.context import outer_of, rounds_of
 from mcp_gen.server.input_requests.run import run_with_rounds
 from mcp_gen.server.resources.registry import not_found
 from mcp_wire import latest
@@ -59,9 +60,13 @@ class ResourceHandlers(ServerHandlers["Context"]):
     async def _read(
         self, ctx: Context, params: common.ReadResourceRequestParams
     ) -> common.ReadResourceResult | common.InputRequiredResult:
+        hooks, middleware = self.kernel.hooks.read_resource, self.kernel.middleware
         # Hooks see results of the newest types, at every revision.
-        revision = mcp_wire.LATEST if self.kernel.hooks.read_resource else ctx.revision
-        return await self.resources.read(ctx, params.uri, revision)
+        revision = mcp_wire.LATEST if hooks else ctx.revision
+        is_inner = outer_of(ctx) is not None or rounds_of(ctx) is not None
+        # Only where nobody sees the result before the encoder does.
+        as_bytes = not (hooks or middleware or is_inner)
+        return await self.resources.read(ctx, params.uri, revision, as_bytes=as_bytes)
 
     async def subscribe(
         self, ctx: Context, params: common.SubscribeRequestParams

@@ -17,6 +17,7 @@ from mcp_gen.core.projection.project import restate
 from mcp_gen.server.context.context import origin_of
 from mcp_gen.server.listing.cursors import decode, encode
 from mcp_gen.server.listing.listing import Listing
+from mcp_gen.server.listing.scopes import NO_SCOPES, require_scopes
 from mcp_gen.server.resources.contents import read_result
 from mcp_gen.server.resources.resource import FixedResource, TemplatedResource
 from mcp_gen.server.resources.uris import escaped, is_uri
@@ -127,12 +128,30 @@ class ResourceRegistry:
         )
 
     async def knows(self, ctx: Context, uri: str) -> bool:
-        """Return True if a resource exists that the client of the request may read under a URI."""
+        """Return True if a resource exists that the client of the request may read under a URI.
+
+        Raises:
+            InsufficientScope: The token of the request lacks scopes of the resource.
+        """
         found = self.find(ctx, uri)
-        return found is not None and await self._is_readable(ctx, found, exists=False)
+        if found is None:
+            return False
+        if found.item.scopes:
+            require_scopes(ctx, found.item.scopes)
+        return await self._is_readable(ctx, found, exists=False)
+
+    @property
+    def has_scopes(self) -> bool:
+        """True if any resource or template ever needed scopes."""
+        return self.listing.items.has_scopes or self.templates.items.has_scopes
+
+    def scopes_of_uri(self, ctx: Context, uri: str) -> frozenset[str]:
+        """Return the scopes that reading a URI needs."""
+        found = self.find(ctx, uri)
+        return NO_SCOPES if found is None else found.item.scopes
 
     async def read(
-        self, ctx: Context, uri: str, revision: str
+        self, ctx: Context, uri: str, revision: str, *, as_bytes: bool
     ) -> common.ReadResourceResult | common.InputRequiredResult:
         """Read the resource at a URI.
 
@@ -140,23 +159,30 @@ class ResourceRegistry:
             ctx: Context of the request.
             uri: The URI.
             revision: Protocol revision of the result.
+            as_bytes: Return blobs as bytes, which the encoder of the response takes as well.
 
         Raises:
+            InsufficientScope: The token of the request lacks scopes of the resource.
             McpError: The resource does not exist, or raised by its function.
         """
         try:
             found = self.find(ctx, uri)
+            if found is not None and found.item.scopes:
+                require_scopes(ctx, found.item.scopes)
             if found is None or not await self._is_readable(ctx, found, exists=True):
                 raise ResourceNotFound
             item = found.item
             value = ctx.allow(await item.read(ctx, found.values))
             hints = {**self._hints_of_reads(), **item.hints}
+            if item.scopes:
+                hints["cache_scope"] = "private"
             made: common.ReadResourceResult | common.InputRequiredResult = read_result(
                 value,
                 revision,
                 uri=uri if uri.isascii() else escaped(uri),
                 mime_type=item.mime_type,
                 hints=hints,
+                as_bytes=as_bytes,
             )
             return made
         except ResourceNotFound as error:
@@ -254,7 +280,11 @@ class ResourceRegistry:
         return None
 
     def _sources(self, ctx: Context) -> list[ResourceSource]:
-        return [one.source for one in self.templates.visible(ctx) if one.source is not None]
+        return [
+            one.source
+            for one in self.templates.visible(ctx)
+            if one.source is not None and self.templates.is_listed(ctx, one)
+        ]
 
 
 def not_found(ctx: Context, uri: str) -> McpError:

@@ -27,6 +27,7 @@ from mcp_gen.server.functions.signature import Signature
 from mcp_gen.server.functions.text_types import Choices, choices, is_collection, is_text_convertible
 from mcp_gen.server.listing.cache_hints import CacheHints
 from mcp_gen.server.listing.icons import check_icons
+from mcp_gen.server.listing.scopes import check_scopes
 from mcp_gen.server.listing.tags import check_tags
 from mcp_gen.server.resources.contents import BINARY, TEXT, mime_type_of
 from mcp_gen.server.resources.uri_templates import UriTemplate
@@ -70,6 +71,7 @@ class FixedResource:
         _check_given(f"resource {uri!r}", given)
         self.hints = _pop_hints(given)
         self.tags = check_tags(given.pop("tags", None), f"resource {uri!r}: tags")
+        self.scopes = check_scopes(given.pop("scopes", None), f"resource {uri!r}: scopes")
         fields: dict[str, Any] = {"name": uri}
         if self._signature is not None:
             self._check(self._signature)
@@ -133,7 +135,9 @@ class TemplatedResource:
         self.signature = Signature(function)
         _check_given(f"URI template {uri_template!r}", given)
         self.hints = _pop_hints(given)
-        self.tags = check_tags(given.pop("tags", None), f"URI template {uri_template!r}: tags")
+        what = f"URI template {uri_template!r}"
+        self.tags = check_tags(given.pop("tags", None), f"{what}: tags")
+        self.scopes = check_scopes(given.pop("scopes", None), f"{what}: scopes")
         self.parameters = {one.name: one for one in self.signature.parameters}
         lists = {one.name for one in self.signature.parameters if is_collection(one.hint)}
         self.template = UriTemplate(uri_template, frozenset(lists))

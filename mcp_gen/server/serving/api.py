@@ -13,8 +13,10 @@ from mcp_gen.core.mistakes.checks import check_options, checks_options
 from mcp_gen.server.context.context import Context
 
 if TYPE_CHECKING:
+    from mcp_gen.core.stores.cluster import Cluster
     from mcp_gen.core.stores.events import EventStore
     from mcp_gen.core.stores.sessions import SessionStore
+    from mcp_gen.core.transport.authorizing import RequestGate
     from mcp_gen.core.transport.protocols import Duplex
     from mcp_gen.server.serving.parts import ServerParts
     from mcp_gen.server.serving.process import Serving
@@ -39,14 +41,16 @@ class ServingApi:
         port: int = 8000,
         connection_limits: ConnectionLimits | None = None,
         announce: bool = True,
+        drain_s: float = 10.0,
+        drain_delay_s: float = 0.0,
         **options: Any,
     ) -> None:
         """Serve in this process until the client disconnects or the process is told to stop.
 
         SIGINT (Ctrl-C), SIGTERM and SIGHUP end the process in good order: requests in progress
-        get 5 seconds to finish over stdio, 10 over HTTP, those left are answered with an error and
-        cancelled, and the exit code is 0. A second signal ends the process at once, with the exit
-        status of that signal.
+        get 5 seconds to finish over stdio, `drain_s` over HTTP, those left are answered with an
+        error and cancelled, and the exit code is 0. A second signal ends the process at once, with
+        the exit status of that signal.
 
         Args:
             transport: `"stdio"` for one client on stdin and stdout, `"http"` for Streamable HTTP.
@@ -57,6 +61,11 @@ class ServingApi:
                 connections, for HTTP; None for the defaults.
             announce: True prints one line on stderr: name, address and protocol versions
                 (revisions); over stdio only if stdin is a terminal.
+            drain_s: Seconds that requests may still take after the signal, for HTTP. As long as one
+                runs, new ones are answered, too: a call may wait for an answer of its client.
+                Sessions and streams that would begin are refused (503).
+            drain_delay_s: Seconds for which new requests are answered in any case, for HTTP: as
+                long as a balancer needs to notice that the server is not ready.
             options: Options of `asgi`, for HTTP: `path` and so on.
 
         Raises:
@@ -64,7 +73,9 @@ class ServingApi:
             UsageError: an unknown transport, a port that is in use, or an event loop that runs in
                 this thread: there, use `run_async`.
         """
-        self._serving(transport, host, port, connection_limits, announce, options).run()
+        self._serving(
+            transport, host, port, connection_limits, announce, (drain_s, drain_delay_s), options
+        ).run()
 
     async def run_async(
         self,
@@ -74,6 +85,8 @@ class ServingApi:
         port: int = 8000,
         connection_limits: ConnectionLimits | None = None,
         announce: bool = True,
+        drain_s: float = 10.0,
+        drain_delay_s: float = 0.0,
         **options: Any,
     ) -> None:
         """Serve in the running event loop, as `run` does in one of its own.
@@ -89,13 +102,18 @@ class ServingApi:
             connection_limits: Limits on the bytes and the time of request headers and on open
                 connections, for HTTP; None for the defaults.
             announce: True prints the start line; see `run`.
+            drain_s: Seconds that requests may still take at the end, for HTTP; see `run`.
+            drain_delay_s: Seconds for which new requests are answered at the end, for HTTP; see
+                `run`.
             options: Options of `asgi`, for HTTP: `path` and so on.
 
         Raises:
             LifespanError: the lifespan of the server did not start, or failed at its end.
             UsageError: an unknown transport, or a port that is in use.
         """
-        serving = self._serving(transport, host, port, connection_limits, announce, options)
+        serving = self._serving(
+            transport, host, port, connection_limits, announce, (drain_s, drain_delay_s), options
+        )
         await serving.run_async()
 
     def _serving(
@@ -105,6 +123,7 @@ class ServingApi:
         port: int,
         limits: ConnectionLimits | None,
         announce: bool,
+        draining: tuple[float, float],
         options: dict[str, Any],
     ) -> Serving:
         # Loaded when serving.
@@ -116,7 +135,7 @@ class ServingApi:
             check_options("server.run over stdio", "server.run", options, ())
         make_app = partial(self.asgi, **options)
         runner = self.runtime.runner
-        return Serving(transport, host, port, limits, announce, lambda: runner, make_app)
+        return Serving(transport, host, port, limits, announce, *draining, lambda: runner, make_app)
 
     async def serve(self, transport: Duplex) -> None:
         """Serve one client over a transport until it disconnects.
@@ -205,6 +224,9 @@ class ServingApi:
         keep_alive_s: float = 15.0,
         body_timeout_s: float = 60.0,
         principal: Callable[[Scope], str | None] | None = None,
+        auth: RequestGate | None = None,
+        cluster: Cluster | None = None,
+        health: bool = False,
     ) -> AsgiApp:
         """Return an ASGI app that serves Streamable HTTP at every protocol revision.
 
@@ -250,13 +272,30 @@ class ServingApi:
             principal: Function that returns the principal of a request from its ASGI scope. The
                 default reads `scope["mcp_gen.principal"]`, which an authenticating ASGI middleware
                 can set. A session belongs to the principal that opened it.
+            auth: Verifies the access token of each request before its body is read:
+                `ResourceServer(issuer=..., audience=...)` of `mcp_gen.auth`. It answers requests
+                without a valid token with 401, names the principal, and serves the metadata that
+                clients look for; `well_known` of the app serves it at the root of a site that the
+                app is mounted in. `scopes=` of tools, resources and prompts need it. A session
+                whose first token was bound to a key (DPoP) belongs to that key, too. A stream ends
+                when the token of its request does: the client opens it again with a new one.
+            cluster: Shares sessions, streams and changes with other processes, so that any of them
+                can answer any request: an object of `mcp_gen.cluster`, of its own for each app. It
+                replaces `event_store` and `session_store`. Values of `session.state` are then
+                JSON, and `max_sessions` counts the sessions of all processes.
+            health: True answers `GET /healthz` (200 while the process answers) and `GET /readyz`
+                (503 before the server has started and from the moment it is about to end) beside
+                the endpoint, below the path that the app is mounted at. No token and no `Host` is
+                checked there; the answer names one state.
 
         Returns:
-            The ASGI app, with `path` and `aclose`.
+            The ASGI app, with `path`, `well_known` and `aclose`. It does not start while items have
+            `scopes=` and there is no `auth`.
 
         Raises:
-            UsageError: a limit that is not above 0, a wildcard, a path without a slash, or a
-                `legacy_sse_path` without a revision that has a handshake.
+            UsageError: a limit that is not above 0, a wildcard, a path without a slash, a
+                `legacy_sse_path` without a revision that has a handshake, `principal` together
+                with `auth`, or `cluster` together with a store.
 
         Source: https://modelcontextprotocol.io/specification/2026-07-28/basic/transports/streamable-http
         """
@@ -278,6 +317,9 @@ class ServingApi:
             keep_alive_s=keep_alive_s,
             body_timeout_s=body_timeout_s,
             principal=principal,
+            auth=auth,
+            cluster=cluster,
+            health=health,
         )
 
     def sessions(self) -> list[Session]:

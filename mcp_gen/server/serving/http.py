@@ -8,7 +8,7 @@ import gc
 import logging
 import os
 import socket
-from collections.abc import Awaitable, Callable, Collection, Coroutine, Generator
+from collections.abc import Awaitable, Callable, Collection, Coroutine, Generator, Sequence
 from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Any, TypeAlias, cast
 
@@ -16,31 +16,70 @@ from msgspec import Struct
 
 from mcp_gen.core.errors import UsageError
 from mcp_gen.server.serving.header_params import HeaderParamLookup
+from mcp_gen.server.serving.option_checks import check_auth, check_cluster, check_scoped
 from mcp_gen.server.serving.signals import EndingSignals
 from mcp_gen.server.serving.workers import warn_of_workers
 from mcp_gen.session.http_server.exchange import HttpExchange
 from mcp_gen.session.http_server.sessions import SessionLimits
+from mcp_gen.transports.health import HEALTH_PATHS, HealthChecks
 from mcp_gen.transports.http_server.app import MAX_BODY_BYTES, AsgiApp
 from mcp_gen.transports.http_server.body import BODY_TIMEOUT_S
 from mcp_gen.transports.http_server.connection_limits import ConnectionLimits
 from mcp_gen.transports.http_server.legacy_sse import LegacySseEndpoint
 
 if TYPE_CHECKING:
+    from mcp_gen.core.stores.cluster import Cluster
     from mcp_gen.core.stores.events import EventStore
     from mcp_gen.core.stores.sessions import SessionStore
+    from mcp_gen.core.transport.authorizing import RequestGate
     from mcp_gen.core.transport.protocols import Duplex
     from mcp_gen.server.serving.servable import Servable
+    from mcp_gen.server.sharing.shared import SharedServer
     from mcp_gen.session.http_server.exchange import SessionServers
     from mcp_gen.transports.http_server.app import Scope
 
-__all__ = ["HttpOptions", "asgi_app", "bound_sockets", "run_http", "serve_http", "url_at"]
+__all__ = [
+    "Draining",
+    "HttpOptions",
+    "asgi_app",
+    "bound_sockets",
+    "run_http",
+    "serve_http",
+    "url_at",
+]
 
 Serve: TypeAlias = "Callable[[Duplex], Coroutine[Any, Any, None]]"
 
-GRACE_S: float = 10
+DRAIN_S: float = 10
 """Seconds that requests may still take in a process that was told to stop."""
+CLOSE_S: float = 1
+"""Seconds for connections to close, once all requests have been answered."""
 
 _log = logging.getLogger("mcp_gen.server")
+
+
+class Draining(Struct, frozen=True):
+    """End of a process that was told to stop; see `Server.run`.
+
+    Args:
+        limit_s: Seconds that requests may still take, from the signal on.
+        delay_s: Seconds for which requests are answered in any case, as balancers go on sending
+            some until they have noticed that the server is not ready.
+
+    Raises:
+        UsageError: one of them is below 0.
+    """
+
+    limit_s: float = DRAIN_S
+    delay_s: float = 0
+
+    def __post_init__(self) -> None:
+        for option, value in (("drain_s", self.limit_s), ("drain_delay_s", self.delay_s)):
+            if not value >= 0:
+                raise UsageError(f"{option}={value}: expected a number of seconds, such as 10")
+
+
+DRAINING = Draining()
 
 
 class HttpOptions(Struct, frozen=True, kw_only=True):
@@ -62,6 +101,9 @@ class HttpOptions(Struct, frozen=True, kw_only=True):
     keep_alive_s: float = 15.0
     body_timeout_s: float = BODY_TIMEOUT_S
     principal: Callable[[Scope], str | None] | None = None
+    auth: RequestGate | None = None
+    cluster: Cluster | None = None
+    health: bool = False
 
 
 def asgi_app(
@@ -84,8 +126,19 @@ def asgi_app(
     for one in (path, options.legacy_sse_path):
         if one is not None and not one.startswith("/"):
             raise UsageError(f"path {one!r}: expected it to begin with a slash")
+        if options.health and one in HEALTH_PATHS:
+            raise UsageError(f"path {one!r}: health=True answers there: choose another path")
+    if options.auth is not None:
+        check_auth(options.auth, has_principal=options.principal is not None)
     limits = SessionLimits(options.max_sessions, options.session_idle_s, options.session_lifetime_s)
     limit_bytes = options.max_body_bytes or server.max_message_bytes or MAX_BODY_BYTES
+    shared: SharedServer | None = None
+    if options.cluster is not None:
+        # Loaded with a cluster.
+        from mcp_gen.server.sharing.shared import SharedServer
+
+        check_cluster(options, has_servers=servers is not None)
+        shared = SharedServer(server, options.cluster, limits)
     legacy_sse: LegacySseEndpoint | None = None
     if options.legacy_sse_path is not None:
         if not server.kernel.handshakes:
@@ -95,15 +148,22 @@ def asgi_app(
             serve or server.serve,
             max_streams=limits.max_sessions,
             max_body_bytes=limit_bytes,
+            relay=None if shared is None else shared.posts,
         )
-    exchange = HttpExchange(
-        server.kernel,
-        stateless=options.stateless,
-        event_store=options.event_store,
-        session_store=options.session_store,
-        limits=limits,
-        header_params=HeaderParamLookup(server),
-        servers=servers,
+        if shared is not None:
+            shared.posts.endpoint = legacy_sse
+    exchange = (
+        HttpExchange(
+            server.kernel,
+            stateless=options.stateless,
+            event_store=options.event_store,
+            session_store=options.session_store,
+            limits=limits,
+            header_params=HeaderParamLookup(server),
+            servers=servers,
+        )
+        if shared is None or options.stateless
+        else shared.exchange(HeaderParamLookup(server))
     )
     app = AsgiApp(
         exchange,
@@ -117,34 +177,53 @@ def asgi_app(
         keep_alive_s=options.keep_alive_s,
         body_timeout_s=options.body_timeout_s,
         principal=options.principal,
+        gate=options.auth,
         extra_app=legacy_sse,
-        start=_startup_of(server, options),
-        stop=_shutdown_of(server),
+        health=_health_of(options),
+        start=_startup_of(server, options, shared),
+        stop=_shutdown_of(server, shared),
     )
     app.kernel = server.kernel
     return app
 
 
-def _startup_of(server: Servable, options: HttpOptions) -> Callable[[], Awaitable[None]]:
+def _health_of(options: HttpOptions) -> HealthChecks | None:
+    if not options.health:
+        return None
+    cluster = options.cluster
+    return HealthChecks() if cluster is None else HealthChecks(lambda: cluster.is_up)
+
+
+def _startup_of(
+    server: Servable, options: HttpOptions, shared: SharedServer | None
+) -> Callable[[], Awaitable[None]]:
     kernel, warned = server.kernel, False
 
     async def startup() -> None:
         nonlocal warned
         if not warned:
+            if options.auth is None:
+                # Items that come later are refused when they are called.
+                check_scoped(server.scoped_items())
             warned = True
             without_store = not options.stateless and options.session_store is None
+            without_store = without_store and shared is None
             warn_of_workers(
                 sessions=bool(kernel.handshakes) and without_store,
-                states=bool(kernel.per_request) and not server.has_state_keys,
+                states=bool(kernel.per_request) and not server.has_state_keys and shared is None,
             )
+        if shared is not None:
+            await shared.start()
         await server.hold()
 
     return startup
 
 
-def _shutdown_of(server: Servable) -> Callable[[], Awaitable[None]]:
+def _shutdown_of(server: Servable, shared: SharedServer | None) -> Callable[[], Awaitable[None]]:
     async def shutdown() -> None:
         await server.end_tasks()
+        if shared is not None:
+            await shared.aclose()
         await server.release_hold()
 
     return shutdown
@@ -211,8 +290,10 @@ def run_http(
     host: str,
     port: int,
     *,
-    limits: ConnectionLimits = ConnectionLimits(),  # noqa: B008  # it is frozen
+    limits: ConnectionLimits = ConnectionLimits(),
+    draining: Draining = DRAINING,
     listening: Callable[[str], None] = _log_url,
+    bound: Sequence[socket.socket] = (),
 ) -> None:
     """Serve an app until the process is told to stop; requests in progress get a moment to finish.
 
@@ -221,13 +302,15 @@ def run_http(
         host: Address to listen on.
         port: Port to listen on; 0 takes a free one.
         limits: Limits on the connections.
+        draining: How the process ends.
         listening: Called with the URL of the app as soon as clients can connect.
+        bound: Sockets that are bound already; host and port are those of the first.
 
     Raises:
         LifespanError: the lifespan of the server did not start, or failed at its end.
         UsageError: the port is in use.
     """
-    endpoint = _endpoint(app, host, port, limits, listening)
+    endpoint = _endpoint(app, host, port, limits, draining, listening, bound)
     # Around the event loop: asyncio would take SIGINT for itself.
     with suppress(KeyboardInterrupt), EndingSignals(endpoint.stop):
         endpoint.run()
@@ -238,8 +321,10 @@ async def serve_http(
     host: str,
     port: int,
     *,
-    limits: ConnectionLimits = ConnectionLimits(),  # noqa: B008  # it is frozen
+    limits: ConnectionLimits = ConnectionLimits(),
+    draining: Draining = DRAINING,
     listening: Callable[[str], None] = _log_url,
+    bound: Sequence[socket.socket] = (),
 ) -> None:
     """Serve an app in this event loop until it is cancelled or the process is told to stop.
 
@@ -248,13 +333,15 @@ async def serve_http(
         host: Address to listen on.
         port: Port to listen on; 0 takes a free one.
         limits: Limits on the connections.
+        draining: How the process ends.
         listening: Called with the URL of the app as soon as clients can connect.
+        bound: Sockets that are bound already; host and port are those of the first.
 
     Raises:
         LifespanError: the lifespan of the server did not start, or failed at its end.
         UsageError: the port is in use.
     """
-    endpoint = _endpoint(app, host, port, limits, listening)
+    endpoint = _endpoint(app, host, port, limits, draining, listening, bound)
     with EndingSignals(endpoint.stop):
         serving = asyncio.get_running_loop().create_task(endpoint.serve())
         try:
@@ -271,17 +358,20 @@ def _endpoint(
     host: str,
     port: int,
     limits: ConnectionLimits,
+    draining: Draining,
     listening: Callable[[str], None],
+    given: Sequence[socket.socket],
 ) -> Any:
     # Loaded when serving over HTTP.
     import uvicorn
+    from uvicorn.config import LOGGING_CONFIG
 
     # It imports uvicorn.
     from mcp_gen.transports.http_server.uvicorn_protocol import limited_protocol
 
     class Endpoint(uvicorn.Server):
         async def serve(self, sockets: Any = None) -> None:
-            bound = bound_sockets(host, port)
+            bound = list(given) or bound_sockets(host, port)
             try:
                 await app.start()
                 try:
@@ -307,15 +397,32 @@ def _endpoint(
             self.should_exit = True
 
         async def shutdown(self, sockets: Any = None) -> None:
+            now_s = asyncio.get_running_loop().time
+            begun_s = now_s()
             # uvicorn waits for all responses to end: end the open streams first.
             await app.drain()
+            # A call may wait for an answer of its client, which comes with a request of its own.
+            await self._answered(begun_s + draining.delay_s, begun_s + draining.limit_s)
+            left_s = begun_s + draining.limit_s - now_s()
+            at_least_s = 0 if self.server_state.tasks else CLOSE_S
+            self.config.timeout_graceful_shutdown = cast("int", max(left_s, at_least_s))
             await super().shutdown(sockets)
+
+        async def _answered(self, earliest_s: float, latest_s: float) -> None:
+            """Wait until no request is open, between two times of the event loop."""
+            loop = asyncio.get_running_loop()
+            if earliest_s > loop.time():
+                await asyncio.sleep(earliest_s - loop.time())
+            while (tasks := set(self.server_state.tasks)) and latest_s > loop.time():
+                await asyncio.wait(tasks, timeout=latest_s - loop.time())
 
     config = uvicorn.Config(
         app,
         host=host,
         port=port,
         log_level="warning",
+        # A program that has set up its own log gets these lines, too.
+        log_config=None if logging.getLogger().handlers else LOGGING_CONFIG,
         access_log=False,
         # Its errors are raised here, where uvicorn would log them and exit.
         lifespan="off",
@@ -323,6 +430,5 @@ def _endpoint(
         h11_max_incomplete_event_size=limits.max_header_bytes,
         # uvicorn's annotations say int, and it hands the numbers to asyncio as they are.
         timeout_keep_alive=cast("int", limits.idle_timeout_s),
-        timeout_graceful_shutdown=cast("int", GRACE_S),
     )
     return Endpoint(config)

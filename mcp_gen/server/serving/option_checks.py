@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import contextlib
 import inspect
-from collections.abc import Callable
+import logging
+from collections.abc import Callable, Iterable
 from functools import wraps
-from typing import Any, TypeVar, cast
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 from mcp_gen.core.errors import UsageError
 from mcp_gen.core.mistakes.checks import (
@@ -18,14 +19,31 @@ from mcp_gen.core.mistakes.checks import (
     wrong_call,
 )
 from mcp_gen.server.listing.icons import check_icons
+from mcp_gen.server.mounting.kinds import KINDS
 
-__all__ = ["check_prefix", "checks_server"]
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from mcp_gen.server.mounting.mount import Mounting
+
+__all__ = [
+    "check_auth",
+    "check_cluster",
+    "check_prefix",
+    "check_scoped",
+    "checks_server",
+    "scoped_items",
+]
+
+_log = logging.getLogger("mcp_gen.server")
 
 F = TypeVar("F", bound=Callable[..., Any])
 
 FEATURES = ("completions", "logging", "prompts", "resources", "tasks", "tools")
 """Names of the features that a server declares."""
 
+_GATE_METHODS = ("known", "admit", "insufficient", "document")
+"""Methods of what `asgi(auth=)` takes."""
 _DECORATED = contextlib.asynccontextmanager(lambda: cast("Any", None)).__code__
 """Code of what `asynccontextmanager` returns."""
 
@@ -113,4 +131,81 @@ def check_prefix(prefix: Any) -> None:
         raise UsageError(
             f'mount: the prefix comes first: `mount("{name_of(prefix).lower()}", server)`, or '
             "`mount(None, server)` without one"
+        )
+
+
+def check_auth(auth: Any, *, has_principal: bool) -> None:
+    """Check the option `auth` of `Server.asgi`.
+
+    Args:
+        auth: The gate.
+        has_principal: True if the option `principal` is given, too.
+
+    Raises:
+        UsageError: It is no gate, or both options are given.
+    """
+    if isinstance(auth, type) or not all(hasattr(auth, name) for name in _GATE_METHODS):
+        raise UsageError(
+            f"asgi: auth={name_of(auth)}: expected what verifies tokens: "
+            '`ResourceServer(issuer="https://...", audience="https://...")` of mcp_gen.auth'
+        )
+    if has_principal:
+        raise UsageError(
+            "asgi: principal= and auth=: a token names its principal; to name it in another way, "
+            "give `ResourceServer` its principal="
+        )
+
+
+def check_scoped(items: Iterable[str]) -> None:
+    """Check that no item needs scopes, where nothing verifies tokens.
+
+    Raises:
+        UsageError: One does: every call of it would be refused.
+    """
+    for name in items:
+        raise UsageError(
+            f"{name} has scopes=, and nothing verifies the tokens of HTTP requests: give `asgi` or "
+            "`run` its auth=ResourceServer(...), or take scopes= away"
+        )
+
+
+def scoped_items(server: Mounting) -> Iterator[str]:
+    """Yield the items of a server and of its mounts that need scopes."""
+    for kind in KINDS:
+        registry = kind.of(server).items
+        if registry.has_scopes:
+            for entry in list(registry.entries.values()):
+                if getattr(entry.item, "scopes", None):
+                    yield f"{registry.kind} {entry.name!r}"
+    for mount in server.mounts:
+        if mount.scopes:
+            yield f"mount {mount.title}"
+        inner = getattr(mount, "server", None)
+        if inner is not None:
+            yield from scoped_items(inner)
+
+
+def check_cluster(options: Any, *, has_servers: bool) -> None:
+    """Check that the other options of an app can be used with a cluster.
+
+    Args:
+        options: The options.
+        has_servers: True if each session has a server of its own.
+
+    Raises:
+        UsageError: They cannot.
+    """
+    if has_servers:
+        raise UsageError(
+            "cluster: `Server.per_connection` makes servers that one process has; serve all "
+            "clients with one `Server`, and let `ctx.principal` or `session.state` decide"
+        )
+    for name in ("event_store", "session_store"):
+        if getattr(options, name) is not None:
+            raise UsageError(f"cluster: it brings its own stores; leave out {name}=")
+    if getattr(options.auth, "is_local", False):
+        _log.warning(
+            "cluster: %s keeps logins in this process: with several, one that begins here and ends "
+            "at another fails; give all of them store= and the same secret=",
+            type(options.auth).__name__,
         )

@@ -9,6 +9,7 @@ from mcp_gen.server.request_services import Runtime
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from mcp_gen.core.stores.cluster import Cluster
     from mcp_gen.server.context.context import Context
     from mcp_gen.server.dispatch.declarations import Declarations
     from mcp_gen.server.dispatch.on_demand import AppsOnDemand, TasksOnDemand
@@ -61,3 +62,15 @@ class ServerParts(Runtime):
         self.tasks = tasks
         self.apps = apps
         self.runner = runner
+
+    def use_cluster(self, cluster: Cluster) -> None:
+        """Share tasks, `requestState` and the values of `once` with other nodes.
+
+        Called before the first request; further calls with the same cluster do nothing.
+
+        Raises:
+            UsageError: the server is one of another cluster already, or its task store cannot be
+                shared by workers.
+        """
+        super().use_cluster(cluster)
+        self.tasks.use_cluster(cluster)

@@ -95,6 +95,8 @@ class PerConnection(Generic[S]):
         port: int = 8000,
         connection_limits: ConnectionLimits | None = None,
         announce: bool = True,
+        drain_s: float = 10.0,
+        drain_delay_s: float = 0.0,
         **options: Any,
     ) -> None:
         """Serve in this process until the client disconnects; see `Server.run`.
@@ -105,9 +107,13 @@ class PerConnection(Generic[S]):
             port: Port to listen on, for HTTP.
             connection_limits: Limits on headers and connections, for HTTP; None for the defaults.
             announce: True prints the start line.
+            drain_s: Seconds that requests may still take after a signal, for HTTP.
+            drain_delay_s: Seconds for which requests are answered in any case, for HTTP.
             options: Options of `asgi`, for HTTP.
         """
-        self._serving(transport, host, port, connection_limits, announce, options).run()
+        self._serving(
+            transport, host, port, connection_limits, announce, (drain_s, drain_delay_s), options
+        ).run()
 
     async def run_async(
         self,
@@ -117,6 +123,8 @@ class PerConnection(Generic[S]):
         port: int = 8000,
         connection_limits: ConnectionLimits | None = None,
         announce: bool = True,
+        drain_s: float = 10.0,
+        drain_delay_s: float = 0.0,
         **options: Any,
     ) -> None:
         """Serve in the running event loop; see `Server.run_async`.
@@ -127,9 +135,13 @@ class PerConnection(Generic[S]):
             port: Port to listen on, for HTTP.
             connection_limits: Limits on headers and connections, for HTTP; None for the defaults.
             announce: True prints the start line.
+            drain_s: Seconds that requests may still take after a signal, for HTTP.
+            drain_delay_s: Seconds for which requests are answered in any case, for HTTP.
             options: Options of `asgi`, for HTTP.
         """
-        serving = self._serving(transport, host, port, connection_limits, announce, options)
+        serving = self._serving(
+            transport, host, port, connection_limits, announce, (drain_s, drain_delay_s), options
+        )
         await serving.run_async()
 
     def _serving(
@@ -139,6 +151,7 @@ class PerConnection(Generic[S]):
         port: int,
         limits: ConnectionLimits | None,
         announce: bool,
+        draining: tuple[float, float],
         options: dict[str, Any],
     ) -> Serving:
         # Loaded when serving.
@@ -147,7 +160,9 @@ class PerConnection(Generic[S]):
 
         stop_import(self)
         make_app = partial(self.asgi, **options)
-        return Serving(transport, host, port, limits, announce, self.make_runner, make_app)
+        return Serving(
+            transport, host, port, limits, announce, *draining, self.make_runner, make_app
+        )
 
     async def serve(self, transport: Duplex) -> None:
         """Serve one client over a transport until it disconnects; see `Server.serve`."""

@@ -31,6 +31,8 @@ class Serving(NamedTuple):
         port: Port to listen on.
         limits: Limits on connections; None for the defaults.
         announce: True prints the start line.
+        drain_s: Seconds that HTTP requests may still take in a process that was told to stop.
+        drain_delay_s: Seconds for which such a process answers HTTP requests in any case.
         make_runner: Returns the runner that serves stdio.
         make_app: Returns the ASGI app that serves HTTP.
     """
@@ -40,6 +42,8 @@ class Serving(NamedTuple):
     port: int
     limits: ConnectionLimits | None
     announce: bool
+    drain_s: float
+    drain_delay_s: float
     make_runner: Callable[[], Servable]
     make_app: Callable[[], AsgiApp]
 
@@ -122,6 +126,7 @@ def _announce_stdio(runner: Servable, serving: Serving) -> None:
 
 def _options(serving: Serving, app: AsgiApp) -> dict[str, Any]:
     # Loaded when serving over HTTP.
+    from mcp_gen.server.serving.http import Draining
     from mcp_gen.transports.http_server.connection_limits import ConnectionLimits
 
     def listening(url: str) -> None:
@@ -129,7 +134,9 @@ def _options(serving: Serving, app: AsgiApp) -> dict[str, Any]:
             _say(start_line(app.kernel, url))
         _log.info("listening at %s", url)
 
-    return {"limits": serving.limits or ConnectionLimits(), "listening": listening}
+    draining = Draining(serving.drain_s, serving.drain_delay_s)
+    limits = serving.limits or ConnectionLimits()
+    return {"limits": limits, "draining": draining, "listening": listening}
 
 
 def _say(line: str) -> None:

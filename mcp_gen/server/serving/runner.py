@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator, Awaitable, Callable
+from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -12,8 +12,11 @@ from mcp_gen.server.serving.sockets import SocketServer
 from mcp_gen.session.duplex.server import ServerConnection
 
 if TYPE_CHECKING:
+    from mcp_gen.core.stores.cluster import Cluster
     from mcp_gen.server.context.context import Context
     from mcp_gen.server.mounting.mounts import Mounts
+    from mcp_gen.server.notifications.notifier import Notifier
+    from mcp_gen.server.notifications.shared_changes import SharedChanges
     from mcp_gen.server.serving.lifespan import Lifespan
     from mcp_gen.server.tools.registry import ToolRegistry
     from mcp_gen.session.kernel.kernel import Kernel
@@ -42,6 +45,9 @@ class ServerRunner:
         has_state_keys: True if the states of requests are sealed with keys of the user.
         check: Called before the first client; raises UsageError for a server that is incomplete.
         end_tasks: Cancels the tasks that run.
+        scoped_items: Returns the names of items that need scopes.
+        notify: Sends change notifications.
+        join: Shares what handlers keep with the nodes of a cluster.
     """
 
     def __init__(
@@ -55,6 +61,9 @@ class ServerRunner:
         has_state_keys: bool,
         check: Callable[[], None],
         end_tasks: Callable[[], Awaitable[None]],
+        scoped_items: Callable[[], Iterable[str]],
+        notify: Notifier,
+        join: Callable[[Cluster], None],
     ) -> None:
         self.kernel = kernel
         self.tools = tools
@@ -66,6 +75,9 @@ class ServerRunner:
         self._lifespan = lifespan
         self._check = check
         self._end_tasks = end_tasks
+        self.scoped_items = scoped_items
+        self._notify = notify
+        self._join = join
         self._users = 0
         """Number of users that need the lifespan and the mounts."""
         self._is_held = False
@@ -125,6 +137,14 @@ class ServerRunner:
         app = asgi_app(self, path, HttpOptions(**options))
         self._apps.append(app)
         return app
+
+    def use_cluster(self, cluster: Cluster) -> SharedChanges:
+        """Share what the server keeps with the nodes of a cluster; return its changes."""
+        # Loaded with a cluster.
+        from mcp_gen.server.notifications.shared_changes import SharedChanges
+
+        self._join(cluster)
+        return SharedChanges(self._notify, self.kernel, cluster)
 
     # --- lifespan and mounts ---
 

@@ -5,12 +5,15 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Protocol
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
     from contextlib import AbstractAsyncContextManager
 
+    from mcp_gen.core.stores.cluster import Cluster
     from mcp_gen.core.transport.protocols import Duplex
     from mcp_gen.server.context.context import Context
     from mcp_gen.server.context.services import ServerRuntime
     from mcp_gen.server.mounting.mounts import Mounts
+    from mcp_gen.server.notifications.shared_changes import SharedChanges
     from mcp_gen.server.tools.registry import ToolRegistry
     from mcp_gen.session.duplex.server import ServerConnection
     from mcp_gen.session.kernel.kernel import Kernel
@@ -43,6 +46,10 @@ class Servable(Protocol):
     mounts: Mounts
     tools: ToolRegistry
 
+    def scoped_items(self) -> Iterable[str]:
+        """Return the names of items that need scopes."""
+        ...
+
     async def serve(self, transport: Duplex) -> None:
         """Serve one client until it disconnects."""
         ...
@@ -53,6 +60,10 @@ class Servable(Protocol):
 
     def end_sessions(self) -> bool:
         """End the open sessions; return False if there are none."""
+        ...
+
+    def use_cluster(self, cluster: Cluster) -> SharedChanges:
+        """Share what the server keeps with the nodes of a cluster; return its changes."""
         ...
 
     async def end_tasks(self) -> None:

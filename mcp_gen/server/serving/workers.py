@@ -13,7 +13,7 @@ __all__ = ["warn_of_workers", "worker_count"]
 
 _log = logging.getLogger("mcp_gen.server")
 
-PROGRAMS = ("fastapi", "granian", "gunicorn", "hypercorn", "uvicorn")
+PROGRAMS = ("fastapi", "granian", "gunicorn", "hypercorn", "mcp-gen", "uvicorn")
 """HTTP servers whose command lines are understood."""
 _OPTION = re.compile(r"(?:--workers=?|-w=?)(?P<number>[0-9]*)")
 VARIABLE = "WEB_CONCURRENCY"

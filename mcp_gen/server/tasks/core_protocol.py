@@ -17,6 +17,7 @@ from mcp_gen.core.stores.tasks import NOTHING
 from mcp_gen.server.context.context import origin_of, runtime_of
 from mcp_gen.server.input_requests.run import run_with_rounds
 from mcp_gen.server.listing.cursors import decode, encode
+from mcp_gen.server.listing.scopes import missing_scopes
 from mcp_gen.server.notifications.topics import is_watched, send
 from mcp_gen.server.tasks.context import task_context, task_coroutine
 from mcp_gen.server.tasks.expiry import iso, ttl_ms
@@ -24,6 +25,8 @@ from mcp_gen.server.tasks.related_channel import TaskChannel
 from mcp_gen.session.peer.session import sender_for
 
 if TYPE_CHECKING:
+    from collections.abc import Coroutine
+
     from mcp_gen.core.stores.tasks import StoredTask
     from mcp_gen.server.context.context import Context
     from mcp_gen.server.tasks.host import ReattachableChannel
@@ -83,12 +86,24 @@ class CoreTaskHandler:
             notify_listeners()
 
         task.on_change = on_change
-        await self._manager.store_task(task)
-        self._manager.start(task, task_coroutine(task_context(ctx, task, channel), params, tools))
+        submitter = self._manager.submitter
+        if submitter is not None and submitter.takes(tool, tools):
+            await submitter.submit(ctx, task, tool, params)
+        else:
+            await self._manager.store_task(task)
+            work = task_coroutine(task_context(ctx, task, channel), params, tools)
+            self._manager.start(task, work)
         created = self._types.Task(**self._fields(task.record))
         key = self._profile.model_immediate_response_key
         meta = {key: tool.immediate_message} if key and tool.immediate_message else None
         return self._types.CreateTaskResult(task=created, meta=meta)
+
+    def resume(
+        self, ctx: Context, task: RunningTask, params: Any, tools: ToolRegistry
+    ) -> Coroutine[Any, Any, Any]:
+        """Return the coroutine of a task that was created in another process."""
+        channel = task.channel = TaskChannel(task, self._related_meta(task.id))
+        return task_coroutine(task_context(ctx, task, channel), params, tools)
 
     def _declares_tasks(self, ctx: Context) -> bool:
         session = ctx.session
@@ -123,17 +138,19 @@ class CoreTaskHandler:
             InvalidParams: The task is unknown, expired, or belongs to another client.
             McpError: The task failed with this error, or it was cancelled.
         """
-        request_channel = origin_of(ctx).channel
-        await self._manager.find(ctx, id)
+        manager, request_channel = self._manager, origin_of(ctx).channel
+        await manager.find(ctx, id)
         channel = self._channel(id)
-        if channel is not None:
-            channel.open(request_channel)
+        if channel is None:
+            if manager.nodes is None:
+                return self._payload(await manager.ended(ctx, id))
+            async with manager.nodes.attach(request_channel, self._profile) as follow:
+                return self._payload(await manager.ended(ctx, id, follow))
+        channel.open(request_channel)
         try:
-            task = await self._manager.ended(ctx, id)
+            return self._payload(await manager.ended(ctx, id))
         finally:
-            if channel is not None:
-                channel.close(request_channel)
-        return self._payload(task)
+            channel.close(request_channel)
 
     def _channel(self, id: str) -> ReattachableChannel | None:
         running = self._manager.running.get(id)
@@ -171,7 +188,13 @@ class CoreTaskHandler:
         id = None if session is None else session.id
         found = await manager.store.page(origin_of(ctx).principal, id, after, size + 1)
         now = manager.now()
-        tasks = [one for one in found[:size] if one.expires_at is None or one.expires_at > now]
+        tasks = [
+            one
+            for one in found[:size]
+            if (one.expires_at is None or one.expires_at > now)
+            # Its status message is for the same eyes as its result.
+            and not (one.scopes and missing_scopes(ctx, frozenset(one.scopes)))
+        ]
         has_more = len(found) > size
         return self._types.ListTasksResult(
             tasks=[self._types.Task(**self._fields(task)) for task in tasks],

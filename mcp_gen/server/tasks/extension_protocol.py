@@ -18,6 +18,7 @@ from mcp_gen.server.tasks.context import task_context, task_coroutine
 from mcp_gen.server.tasks.core_protocol import result_at
 from mcp_gen.server.tasks.expiry import iso, ttl_ms
 from mcp_gen.server.tasks.input_requests import TaskInputRequests
+from mcp_gen.session.messages.channel import NULL_CHANNEL
 from mcp_wire import encode, latest
 from mcp_wire.extensions.tasks import (
     EXTENSION,
@@ -36,6 +37,7 @@ from mcp_wire.extensions.tasks import (
 
 if TYPE_CHECKING:
     import asyncio
+    from collections.abc import Coroutine
 
     from mcp_gen.core.envelope import RequestId
     from mcp_gen.core.stores.tasks import StoredTask
@@ -83,6 +85,10 @@ class ExtensionTaskHandler:
                 ctx.require(EXTENSION)
             return await run_with_rounds(ctx, params, tools.call)
         task = self._manager.new(ctx, tool)
+        submitter = self._manager.submitter
+        if submitter is not None and submitter.takes(tool, tools):
+            await submitter.submit(ctx, task, tool, params)
+            return self._created(task)
         task.tells_progress = True
         task_ctx = task_context(ctx, task, PreTaskChannel(task, origin_of(ctx).channel))
         task.input = TaskInputRequests(task_ctx, params, task)
@@ -98,7 +104,24 @@ class ExtensionTaskHandler:
             # The client never gets the id of this task.
             task.stop()
             raise
+        return self._created(task)
+
+    def _created(self, task: RunningTask) -> CreateTaskResult:
         return CreateTaskResult(status=self._status(task.record), **self._fields(task.record))
+
+    def resume(
+        self, ctx: Context, task: RunningTask, params: Any, tools: ToolRegistry
+    ) -> Coroutine[Any, Any, Any]:
+        """Return the coroutine of a task that was created in another process.
+
+        Raises:
+            InvalidParams: The `requestState` of the call is not valid.
+        """
+        task.tells_progress = task.is_answer = True
+        task_ctx = task_context(ctx, task, PreTaskChannel(task, NULL_CHANNEL))
+        task.input = TaskInputRequests(task_ctx, params, task)
+        set_rounds(task_ctx, task.input)
+        return task_coroutine(task_ctx, params, tools)
 
     # --- status ---
 
@@ -170,6 +193,8 @@ class ExtensionHandlers(Handlers[Context]):
                 await self._manager.run_on_task_loop(
                     running, running.input.accept_responses(params.input_responses)
                 )
+        elif self._manager.nodes is not None and not task.is_final:
+            await self._manager.nodes.respond(task, params.input_responses)
         elif not task.is_final:
             raise McpError(
                 ProtocolError.code, "the task runs in another process; route by its id to reach it"

@@ -5,16 +5,17 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Protocol
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
-    from contextlib import AbstractAsyncContextManager
+    from collections.abc import Awaitable, Callable, Mapping
+    from contextlib import AbstractAsyncContextManager, AbstractContextManager
 
     from msgspec import Raw
 
-    from mcp_gen.core.stores.tasks import TaskStore
+    from mcp_gen.core.stores.tasks import StoredTask, TaskStore
     from mcp_gen.server.tasks.options import Tasks
     from mcp_gen.session.messages.channel import Channel
+    from mcp_wire.profile import Profile
 
-__all__ = ["ReattachableChannel", "TaskHost", "TaskInput"]
+__all__ = ["OtherNodes", "ReattachableChannel", "TaskHost", "TaskInput"]
 
 
 class TaskHost(Protocol):
@@ -23,6 +24,7 @@ class TaskHost(Protocol):
     options: Tasks
     store: TaskStore
     now: Callable[[], float]
+    nodes: OtherNodes | None
 
     @property
     def mask_errors(self) -> bool:
@@ -67,4 +69,39 @@ class TaskInput(Protocol):
         Raises:
             InvalidParams: A response does not fit its request. Then none is accepted.
         """
+        ...
+
+
+class OtherNodes(Protocol):
+    """Other nodes of a cluster, as the manager of one node uses them."""
+
+    @property
+    def node(self) -> str:
+        """Id of this node."""
+        ...
+
+    def publish(self, task: StoredTask) -> None:
+        """Tell all nodes that a stored task has changed."""
+        ...
+
+    def watch(self, id: str) -> AbstractContextManager[Callable[[float], Awaitable[None]]]:
+        """Watch a task: enter a function that waits for its next change, at most some seconds."""
+        ...
+
+    async def check(self, task: StoredTask) -> StoredTask:
+        """Return a task that does not run here; fail it first if its node is lost."""
+        ...
+
+    async def respond(self, task: StoredTask, responses: Mapping[str, Any]) -> None:
+        """Pass responses of the client to the node that runs a task.
+
+        Raises:
+            McpError: A response does not fit, or the node cannot be reached now.
+        """
+        ...
+
+    def attach(
+        self, channel: Channel, profile: Profile
+    ) -> AbstractAsyncContextManager[Callable[[StoredTask], Awaitable[None]]]:
+        """Offer the channel of a request for a result to the node that runs the task."""
         ...

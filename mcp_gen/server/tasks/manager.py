@@ -7,7 +7,7 @@ import logging
 import secrets
 import time
 from collections import Counter
-from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Any, Protocol, TypeAlias, TypeVar
 
 from msgspec import Raw
 from msgspec.structs import replace
@@ -15,28 +15,31 @@ from msgspec.structs import replace
 import mcp_wire
 from mcp_gen.core.errors import InvalidParams, InvalidRequest, McpError, ProtocolError
 from mcp_gen.core.projection.project import restate
-from mcp_gen.core.stores.tasks import MemoryTaskStore, StoredTask
-from mcp_gen.core.text_encoding import long_text_field, pre_encode_texts
+from mcp_gen.core.stores.tasks import NOTHING, MemoryTaskStore, StoredTask
+from mcp_gen.core.text_encoding import Piece, join_pieces, long_field, take_long_values
 from mcp_gen.server.context.context import origin_of
 from mcp_gen.server.input_requests.run import run_with_rounds
+from mcp_gen.server.listing.scopes import require_scopes
 from mcp_gen.server.tasks.expiry import Expiry
 from mcp_gen.server.tasks.options import CreationRates
 from mcp_gen.server.tasks.running import RunningTask
+from mcp_gen.session.kernel.errors import log_background_error
 from mcp_wire import encode
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Coroutine, Mapping
+    from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
     from contextlib import AbstractAsyncContextManager
 
     from mcp_gen.core.stores.tasks import TaskStore
     from mcp_gen.server.context.context import Context
+    from mcp_gen.server.tasks.host import OtherNodes
     from mcp_gen.server.tasks.options import Tasks
     from mcp_gen.server.tools.registry import ToolRegistry
     from mcp_gen.server.tools.tool import ServerTool
     from mcp_gen.session.kernel.kernel import Kernel
     from mcp_wire.profile import Profile
 
-__all__ = ["CLOSE_S", "MakeProtocol", "TaskManager"]
+__all__ = ["CLOSE_S", "MakeProtocol", "TaskManager", "TaskSubmitter"]
 
 T = TypeVar("T")
 MakeProtocol: TypeAlias = "Callable[[TaskManager, Profile], Any]"
@@ -45,7 +48,34 @@ MakeProtocol: TypeAlias = "Callable[[TaskManager, Profile], Any]"
 CLOSE_S = 5.0
 """Seconds that cancelled handlers have to end when the server closes."""
 
+CANCEL_TRIES = 3
+"""Tries to cancel a task that changes meanwhile."""
+
 _log = logging.getLogger("mcp_gen.server")
+
+
+class TaskSubmitter(Protocol):
+    """Starts tasks on the workers of a job engine."""
+
+    def takes(self, tool: ServerTool, tools: ToolRegistry) -> bool:
+        """Return True if calls of a tool run on workers."""
+        ...
+
+    async def submit(self, ctx: Context, task: RunningTask, tool: ServerTool, params: Any) -> None:
+        """Store a task with its call, and hand its id to the engine.
+
+        Raises:
+            McpError: The store is full, or the engine cannot be reached.
+        """
+        ...
+
+    async def check(self, task: StoredTask) -> StoredTask:
+        """Return a task of a worker; submit or fail it first if its worker is lost."""
+        ...
+
+    async def aclose(self) -> None:
+        """Disconnect from the engine."""
+        ...
 
 
 class TaskManager:
@@ -53,7 +83,11 @@ class TaskManager:
 
     Attributes:
         running: Tasks whose handlers run in this process, by id.
-        changed: Called with a task after each change of its status.
+        changed: Called with a stored task and its event loop after each change of its status.
+        is_watched: Returns True if `changed` has listeners for the id of a task.
+        followed: Tasks that this process created and that run on workers, by id.
+        nodes: Other nodes of the cluster; None without one.
+        submitter: Starts tasks on workers; None runs them in this process.
         expiry: Timer that removes expired tasks.
 
     Args:
@@ -88,7 +122,11 @@ class TaskManager:
         self._background: set[asyncio.Task[None]] = set()
         self._counts: Counter[str | None] = Counter()
         self._rates = CreationRates(options.max_created_per_s, kernel.limits.peer.anonymous_clients)
-        self.changed: Callable[[RunningTask], None] = _ignore
+        self.changed: Callable[[StoredTask, asyncio.AbstractEventLoop], None] = _ignore
+        self.is_watched: Callable[[str], bool] = _never
+        self.followed: dict[str, RunningTask] = {}
+        self.nodes: OtherNodes | None = None
+        self.submitter: TaskSubmitter | None = None
         self.expiry = Expiry(self.now, self.expire)
 
     @property
@@ -108,12 +146,18 @@ class TaskManager:
 
         Returns:
             An awaitable of the result, or of a CreateTaskResult.
+
+        Raises:
+            InsufficientScope: The token of the request lacks scopes of the tool.
         """
         # Not async: a coroutine less for tools that never run as tasks.
         # The tasks of a mounted server are kept by the outer one.
         tool = tools.listing.find(ctx, params.name)
         if tool is None or (tool.task is None and getattr(params, "task", None) is None):
             return run_with_rounds(ctx, params, tools.call)
+        if tool.scopes:
+            # Before there is a task: the request itself is refused.
+            require_scopes(ctx, tool.scopes)
         response: Awaitable[Any] = self.protocol(ctx.profile).call(ctx, params, tool, tools)
         return response
 
@@ -135,7 +179,7 @@ class TaskManager:
     def _on_background_done(self, task: asyncio.Task[None]) -> None:
         self._background.discard(task)
         if not task.cancelled() and (error := task.exception()):
-            _log.error("a notification could not be sent", exc_info=error)
+            log_background_error("a notification could not be sent", error)
 
     # --- creation ---
 
@@ -165,10 +209,12 @@ class TaskManager:
             expires_at=now + self.options.ttl_for(requested_ttl_ms),
             revision=ctx.revision,
             principal=origin_of(ctx).principal,
+            scopes=tuple(sorted(origin_of(ctx).required_scopes)),
             session=None if session is None else session.id,
+            node=None if self.nodes is None else self.nodes.node,
         )
         task = RunningTask(self, record, session)
-        task.on_change = lambda: self.changed(task)
+        task.on_change = lambda: self.changed(task.record, task.loop)
         return task
 
     async def store_task(self, task: RunningTask) -> None:
@@ -221,6 +267,28 @@ class TaskManager:
         """Forget a task whose handler has ended."""
         self._count_running(self.running.pop(id).record, -1)
 
+    def follow(self, task: RunningTask) -> None:
+        """Follow a task that runs on a worker: its session is told, and it counts as running."""
+        self.followed[task.id] = task
+        self._count_running(task.record, 1)
+
+    def unfollow(self, id: str) -> None:
+        """Follow a task no more."""
+        followed = self.followed.pop(id, None)
+        if followed is not None:
+            self._count_running(followed.record, -1)
+
+    def heard(self, task: StoredTask) -> None:
+        """Tell the clients of this process of a change that did not happen here."""
+        followed = self.followed.get(task.id)
+        if followed is None:
+            self.changed(task, asyncio.get_running_loop())
+            return
+        followed.record = task
+        if task.is_final:
+            self.unfollow(task.id)
+        followed.on_change()
+
     def _count_running(self, record: StoredTask, change: int) -> None:
         owner = _owner_of(record)
         self._counts[owner] += change
@@ -235,6 +303,7 @@ class TaskManager:
         Raises:
             InvalidParams: It does not, it has expired, or there is none. The error is the same for
                 all of them.
+            InsufficientScope: The token of the request lacks scopes that its call needed.
         """
         found = await self.store.load(id)
         if found is not None and found.expires_at is not None and found.expires_at <= self.now():
@@ -242,6 +311,9 @@ class TaskManager:
             found = None
         if found is None or found.principal != origin_of(ctx).principal:
             raise InvalidParams("no such task: it is unknown, or its time is over - at `$.taskId`")
+        if found.scopes:
+            # Another client of the same user may have a narrower token.
+            require_scopes(ctx, frozenset(found.scopes))
         running = self.running.get(id)
         if running is not None:
             if ctx.session is not None:
@@ -249,21 +321,50 @@ class TaskManager:
             if found.is_final and not running.record.is_final:
                 # Another process has ended it.
                 await self.run_on_task_loop(running, running.change())
+            return found
+        followed = self.followed.get(id)
+        if followed is not None and ctx.session is not None:
+            followed.session = ctx.session
+        if found.arguments != NOTHING and self.submitter is not None and not found.is_final:
+            return await self.submitter.check(found)
+        if self.nodes is not None and not found.is_final:
+            return await self.nodes.check(found)
         return found
 
-    async def ended(self, ctx: Context, id: str) -> StoredTask:
+    async def ended(
+        self, ctx: Context, id: str, follow: Callable[[StoredTask], Awaitable[None]] | None = None
+    ) -> StoredTask:
         """Wait until a task has ended, and return it.
+
+        Args:
+            ctx: The request.
+            id: Id of the task.
+            follow: Awaited with the task after each change, while it has not ended.
 
         Raises:
             InvalidParams: See `find`.
         """
+        if self.nodes is None:
+            return await self._ended(ctx, id, asyncio.sleep, None)
+        with self.nodes.watch(id) as wait_for_change:
+            return await self._ended(ctx, id, wait_for_change, follow)
+
+    async def _ended(
+        self,
+        ctx: Context,
+        id: str,
+        wait_for_change: Callable[[float], Awaitable[None]],
+        follow: Callable[[StoredTask], Awaitable[None]] | None,
+    ) -> StoredTask:
         task = await self.find(ctx, id)
         while not task.is_final:
             running = self.running.get(id)
             if running is not None:
                 await self.run_on_task_loop(running, running.wait())
             else:
-                await asyncio.sleep(self.options.poll_interval_s)
+                if follow is not None:
+                    await follow(task)
+                await wait_for_change(self.options.poll_interval_s)
             task = await self.find(ctx, id)
         return task
 
@@ -280,9 +381,19 @@ class TaskManager:
         running = self.running.get(id)
         if running is not None:
             saved = await self.run_on_task_loop(running, running.cancel())
-        else:
-            saved = await self.store.save(_cancelled(task, self.now()))
-        return await self.find(ctx, id), saved
+            return await self.find(ctx, id), saved
+        saved = False
+        # A task that a worker takes meanwhile is refused once.
+        for _ in range(CANCEL_TRIES):
+            if saved or task.is_final:
+                break
+            task = _cancelled(task, self.now())
+            saved = await self.store.save(task)
+            if saved and self.nodes is not None:
+                self.nodes.publish(task)
+                self.heard(task)
+            task = await self.find(ctx, id)
+        return task, saved
 
     async def run_on_task_loop(self, task: RunningTask, call: Coroutine[Any, Any, T]) -> T:
         """Await a coroutine on the event loop of a task."""
@@ -295,6 +406,7 @@ class TaskManager:
     async def expire(self, id: str) -> None:
         """Remove an expired task from the store, and cancel its handler."""
         running = self.running.get(id)
+        self.unfollow(id)
         try:
             await self.store.forget(id)
         finally:
@@ -307,6 +419,8 @@ class TaskManager:
 
     async def aclose(self) -> None:
         """Cancel all running handlers and wait up to 5 seconds for them to end."""
+        if self.submitter is not None:
+            await self.submitter.aclose()
         self.expiry.close()
         loop = asyncio.get_running_loop()
         handlers: list[asyncio.Task[None]] = []
@@ -331,14 +445,20 @@ class TaskManager:
             return raw, bool(getattr(profile.call_tool.decode_result(raw), "is_error", None))
         result = restate(result, revision).value
         is_error = bool(getattr(result, "is_error", None))
-        field = long_text_field(result.__class__)
+        pieces: Sequence[Piece] = ()
+        field = long_field(result.__class__)
         if field:
-            result = pre_encode_texts(result, field)
-        return Raw(encode(result)), is_error
+            result, pieces = take_long_values(result, field)
+        json = encode(result)
+        return Raw(join_pieces(json, pieces) if pieces else json), is_error
 
 
-def _ignore(task: RunningTask) -> None:
+def _ignore(task: StoredTask, loop: asyncio.AbstractEventLoop) -> None:
     pass
+
+
+def _never(id: str) -> bool:
+    return False
 
 
 def _owner(ctx: Context) -> str | None:
@@ -352,4 +472,4 @@ def _owner_of(task: StoredTask) -> str | None:
 
 
 def _cancelled(task: StoredTask, now: float) -> StoredTask:
-    return replace(task, status="cancelled", updated_at=now)
+    return replace(task, status="cancelled", updated_at=now, questions={})

@@ -1,9 +1,10 @@
-"""Options of tasks: times, limits and the store; the rate at which clients create tasks."""
+"""Options of tasks: times, limits, store and engine; the rate at which clients create tasks."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
+from typing import Protocol
 
 from msgspec import Struct
 
@@ -12,16 +13,68 @@ from mcp_gen.core.peer_values import seconds_within
 from mcp_gen.core.stores.tasks import TaskStore
 from mcp_gen.server.context.rate_limit import RateLimiter
 
-__all__ = ["CreationRates", "Tasks"]
+__all__ = ["CreationRates", "TaskEngine", "Tasks"]
 
+_POSITIVE = (
+    "ttl_s",
+    "max_ttl_s",
+    "poll_interval_s",
+    "max_running",
+    "max_tasks",
+    "lease_s",
+    "resubmit_s",
+    "max_attempts",
+)
 MAX_OWNERS = 10_000
 """Owners whose rates are known; then those that have created no task lately are forgotten."""
+
+
+class TaskEngine(Protocol):
+    """Job engine that carries ids of tasks to workers; `TaskiqEngine` is one.
+
+    It may deliver an id again, to any worker: a task is claimed before it runs. An id that it loses
+    is submitted again when somebody asks for the task.
+    """
+
+    async def start(self) -> None:
+        """Connect, so that `submit` can be called."""
+        ...
+
+    async def aclose(self) -> None:
+        """Disconnect."""
+        ...
+
+    async def submit(self, id: str) -> None:
+        """Hand the id of a task to the workers.
+
+        Raises:
+            Exception: The engine cannot be reached.
+        """
+        ...
+
+    async def work(
+        self,
+        run: Callable[[str], Awaitable[None]],
+        stopped: Callable[[], Awaitable[None]],
+        *,
+        max_running: int,
+    ) -> None:
+        """Call a function with the id of each task, until the worker stops.
+
+        Args:
+            run: Runs the task; it returns when the task has ended. If the engine cancels it, the
+                task goes on.
+            stopped: Returns once the worker shall take no further ids.
+            max_running: Most ids that are run at the same time.
+        """
+        ...
 
 
 class Tasks(Struct, frozen=True, kw_only=True):
     """Options of tasks: `Server(tasks=Tasks(ttl_s=600))`.
 
-    A task runs in the process that created it, and ends with the server.
+    A task runs in the process that created it, and ends with the server; with `engine` and a
+    cluster it runs on a worker.
 
     Args:
         ttl_s: Seconds for which a task is kept after its creation, whatever its status. A handler
@@ -40,6 +93,14 @@ class Tasks(Struct, frozen=True, kw_only=True):
         max_tasks: Maximum number of tasks of all clients in memory; not used with `store`.
         store: Store of the tasks, which other processes can read; None keeps them in memory.
         clock: Returns the time in seconds since the epoch; None for `time.time`.
+        engine: Job engine whose workers run the tasks of a server that is served with
+            `asgi(cluster=...)`; `mcp-gen worker` is a worker. None runs them in the process.
+        lease_s: Seconds for which a worker claims a task; it renews the claim while the task runs.
+            A task whose claim was not renewed in time has lost its worker.
+        resubmit_s: Seconds after which the engine gets the id of a task once more that no worker
+            has taken, when somebody asks for the task; then twice as many, and so on.
+        max_attempts: Most times that a task is run whose workers are lost. Only tools with
+            `retry=True` or an annotation that says that they are idempotent are run again.
 
     Raises:
         UsageError: A number is not finite and above 0; `grace_s` may also be 0.
@@ -54,9 +115,13 @@ class Tasks(Struct, frozen=True, kw_only=True):
     max_tasks: int = 10_000
     store: TaskStore | None = None
     clock: Callable[[], float] | None = None
+    engine: TaskEngine | None = None
+    lease_s: float = 10.0
+    resubmit_s: float = 60.0
+    max_attempts: int = 3
 
     def __post_init__(self) -> None:
-        for name in ("ttl_s", "max_ttl_s", "poll_interval_s", "max_running", "max_tasks"):
+        for name in _POSITIVE:
             value = getattr(self, name)
             if not value > 0 or not math.isfinite(value):
                 raise UsageError(f"Tasks: {name}={value}: expected a finite number above 0")

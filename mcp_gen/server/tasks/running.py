@@ -12,7 +12,7 @@ from msgspec.structs import replace
 
 from mcp_gen.core.envelope import ErrorObject
 from mcp_gen.core.errors import ProtocolError
-from mcp_gen.session.kernel.errors import error_for_peer, is_cancelled
+from mcp_gen.session.kernel.errors import error_for_peer, is_cancelled, is_store_down
 from mcp_wire import encode
 
 if TYPE_CHECKING:
@@ -25,7 +25,9 @@ if TYPE_CHECKING:
 __all__ = ["RunningTask"]
 
 FINISH_TRIES = 5
-"""Tries to store the outcome of a task; the wait between them doubles each time."""
+"""Tries to store the outcome of a task in a store that fails; one that is down counts for none."""
+MAX_WAIT_S = 5.0
+"""Maximum seconds between two tries, unless clients poll less often; they double each time."""
 
 _log = logging.getLogger("mcp_gen.server")
 
@@ -51,6 +53,8 @@ class RunningTask:
         self.handler: asyncio.Task[None] | None = None
         self.is_stored = False
         """True once the task is in the store, where clients can see it."""
+        self.is_abandoned = False
+        """True if the outcome of the handler is dropped: another process runs the task."""
         self.done = False
         """True once the handler has ended."""
         self.result: Any = None
@@ -134,7 +138,9 @@ class RunningTask:
             self.record = changed if saved else await self._load_ended()
         if self.record.is_final:
             self._ended.set()
-        if not quietly:
+        if saved and self._host.nodes is not None and (self.record.is_final or not quietly):
+            self._host.nodes.publish(self.record)
+        if not quietly and not self.is_abandoned:
             self.on_change()
         return saved
 
@@ -146,6 +152,9 @@ class RunningTask:
     async def _load_ended(self) -> StoredTask:
         found = await self._host.store.load(self.id)
         self.stop()
+        if found is not None and not found.is_final:
+            # Another process runs it now: what is stored is no business of this one any more.
+            self.is_abandoned, found = True, None
         return replace(self.record, status="cancelled") if found is None else found
 
     async def wait(self) -> None:
@@ -202,7 +211,7 @@ class RunningTask:
         self.done = True
         self.end_grace()
         try:
-            if self.is_stored:
+            if self.is_stored and not self.is_abandoned:
                 await self._finish_with_retry()
         finally:
             self._ended.set()
@@ -210,16 +219,28 @@ class RunningTask:
 
     async def _finish_with_retry(self) -> None:
         # Retry, or one failure of the store would leave the task `working` until it expires.
-        wait_s = self._host.options.poll_interval_s
-        for left in reversed(range(FINISH_TRIES)):
+        wait_s, tries, is_told = self._host.options.poll_interval_s, 0, False
+        while tries < FINISH_TRIES:
+            if tries or is_told:
+                await asyncio.sleep(wait_s)
+                wait_s = min(2 * wait_s, max(MAX_WAIT_S, self._host.options.poll_interval_s))
+                if self.is_abandoned or self._has_expired:
+                    return
             try:
                 await self.finish()
-                break
-            except Exception:
-                _log.exception("task %s: its end could not be written down", self.id)
-            if left:
-                await asyncio.sleep(wait_s)
-                wait_s *= 2
+                return
+            except Exception as error:
+                if not is_store_down(error):
+                    tries += 1
+                    _log.exception("task %s: its end could not be written down", self.id)
+                elif not is_told:
+                    is_told = True
+                    _log.warning("task %s: its end is not written down yet: %s", self.id, error)
+
+    @property
+    def _has_expired(self) -> bool:
+        expires_at = self.record.expires_at
+        return expires_at is not None and expires_at <= self._host.now()
 
     async def finish(self) -> None:
         """Store the result or the error of the handler."""

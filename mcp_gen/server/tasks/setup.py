@@ -51,5 +51,6 @@ def create_task_manager(
     status_listeners = TaskStatusListeners(manager, listeners)
     listeners.extension_topics[EXTENSION] = status_listeners.granted
     manager.changed = status_listeners.publish
+    manager.is_watched = status_listeners.is_watched
     tools.listing.finish = add_task_support
     return manager

@@ -14,11 +14,12 @@ from mcp_gen.server.notifications.topics import ChangeTopic
 from mcp_wire.extensions.tasks import EXTENSION, methods
 
 if TYPE_CHECKING:
+    import asyncio
+
     from mcp_gen.core.stores.tasks import StoredTask
     from mcp_gen.server.context.context import Context
     from mcp_gen.server.notifications.listeners import EncodedNotification, Listeners
     from mcp_gen.server.tasks.manager import TaskManager
-    from mcp_gen.server.tasks.running import RunningTask
 
 __all__ = ["TaskStatusListeners"]
 
@@ -62,14 +63,22 @@ class TaskStatusListeners:
             return False
         return True
 
-    def publish(self, task: RunningTask) -> None:
-        """Send the status of a task to its listeners, on every event loop that serves."""
-        topic = _topic(task.id)
-        if not self._listeners.has_listeners(topic):
+    def is_watched(self, id: str) -> bool:
+        """Return True if a task has listeners."""
+        return self._listeners.has_listeners(_topic(id))
+
+    def publish(self, task: StoredTask, here: asyncio.AbstractEventLoop) -> None:
+        """Send the status of a task to its listeners, on every event loop that serves.
+
+        Args:
+            task: The task.
+            here: The running event loop.
+        """
+        if not self.is_watched(task.id):
             return
-        params = self._params(task.record)
+        topic, params = _topic(task.id), self._params(task)
         for loop in list(self._manager.kernel.loops):
-            if loop is task.loop:
+            if loop is here:
                 self._listeners.publish_extension(topic, _METHOD, params, loop)
             elif not loop.is_closed():
                 loop.call_soon_threadsafe(

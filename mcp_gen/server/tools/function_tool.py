@@ -48,6 +48,7 @@ class FunctionTool(ServerTool):
         run_in_thread: Run a function that is not async in a thread. None: the server's default.
         task: Task support; None: the tool never runs as a task.
         immediate_message: First status message of a task.
+        retry: True if a task whose worker was lost may be run again.
         unknown_arguments: `refuse` arguments that the function does not have, or `ignore` them;
             None: the default of the server. With `input_schema` that schema decides.
 
@@ -72,6 +73,7 @@ class FunctionTool(ServerTool):
         run_in_thread: bool | None = None,
         task: TaskSupport | None = None,
         immediate_message: str | None = None,
+        retry: bool = False,
         unknown_arguments: UnknownArguments | None = None,
     ) -> None:
         self.signature = Signature(function, keywords=True)
@@ -82,6 +84,7 @@ class FunctionTool(ServerTool):
             run_in_thread=run_in_thread,
             task=task,
             immediate_message=immediate_message,
+            retry=retry,
         )
         what = f"tool {name}"
         if unknown_arguments is not None:

@@ -28,10 +28,11 @@ from mcp_gen.server.context.options import ToolCallOptions, ToolOptions
 from mcp_gen.server.functions.pending_checks import PendingCheck
 from mcp_gen.server.functions.suggestions import describe_unknown, suggest
 from mcp_gen.server.listing.listing import Listing
+from mcp_gen.server.listing.scopes import check_scopes, require_scopes
 from mcp_gen.server.listing.tags import check_tags
 from mcp_gen.server.tools.function_tool import FunctionTool
 from mcp_gen.server.tools.tool import InvalidArguments, ServerTool, validate_ui
-from mcp_gen.session.kernel.errors import is_for_peer, masked_text
+from mcp_gen.session.kernel.errors import is_for_peer, is_store_down, masked_text
 from mcp_gen.session.messages.channel import is_disconnect
 from mcp_wire import Wire
 
@@ -162,6 +163,7 @@ class ToolRegistry:
         Raises:
             InvalidParams: The tool is unknown, or the arguments do not fit and the revision reports
                 that as a protocol error.
+            InsufficientScope: The token of the request lacks scopes of the tool.
             McpError: Raised by the tool.
         """
         listing = self.listing
@@ -173,6 +175,8 @@ class ToolRegistry:
             tool = entry.item if entry is not None else None
         if tool is None:
             raise InvalidParams(f"unknown tool: {params.name}")
+        if tool.scopes:
+            require_scopes(ctx, tool.scopes)
         given: Any = params.arguments
         sent = None if given is UNSET or given == _NULL else given
         try:
@@ -209,7 +213,7 @@ class ToolRegistry:
             _log.exception("tool %s failed", tool.name)
             return error_result(f"SystemExit: {error}")
         except Exception as error:
-            if isinstance(primary := primary_error(error), McpError):
+            if isinstance(primary := primary_error(error), McpError) or is_store_down(primary):
                 raise primary from None  # unwrapped from a group
             masks = masks_errors(ctx)
             if masks and not is_for_peer(error):
@@ -231,6 +235,7 @@ def build_tool(
     *,
     ui: McpUiToolMeta | str | None = None,
     tags: Collection[str] | None = None,
+    scopes: Collection[str] | None = None,
     **described: Any,
 ) -> ServerTool:
     """Build a tool from the arguments of `Server.add_tool`.
@@ -240,22 +245,24 @@ def build_tool(
         handler: Handler of a tool description; None for anything else.
         ui: URI of the app that shows the results, or UI metadata.
         tags: Tags of the tool.
+        scopes: Scopes that the token of a call needs.
         **described: Options of `FunctionTool` or `SchemaTool`.
 
     Raises:
         UsageError: The arguments are not valid; see `Server.tool`.
     """
     if isinstance(tool, ServerTool):
-        if handler is not None or described or ui is not None or tags is not None:
+        options = (ui, tags, scopes)
+        if handler is not None or described or any(one is not None for one in options):
             raise UsageError(
                 f"tool {tool.name}: it is one already; to offer it in another way: "
                 "`add_tool(transformed(tool, name=..., description=...))`"
             )
         return tool
     if described:
-        options = ToolCallOptions if isinstance(tool, Wire) else ToolOptions
+        known = ToolCallOptions if isinstance(tool, Wire) else ToolOptions
         name = name_of(tool) if callable(tool) else getattr(tool, "name", tool)
-        check_options(f"tool {name}", "tool", described, options.__annotations__.keys())
+        check_options(f"tool {name}", "tool", described, known.__annotations__.keys())
     if isinstance(tool, Wire):
         # Loaded with the first tool that has a schema of its own.
         from mcp_gen.server.tools.schema_tool import SchemaTool
@@ -269,6 +276,8 @@ def build_tool(
         made.ui = validate_ui(made.name, ui)
     if tags is not None:
         made.tags = check_tags(tags, f"tool {made.name}: tags")
+    if scopes is not None:
+        made.scopes = check_scopes(scopes, f"tool {made.name}: scopes")
     return made
 
 

@@ -41,6 +41,7 @@ class SchemaTool(ServerTool):
         run_in_thread: Run a handler that is not async in a thread. None: the server's default.
         task: Task support; None: what the description declares.
         immediate_message: First status message of a task.
+        retry: True if a task whose worker was lost may be run again.
 
     Raises:
         UsageError: The name, a schema, an icon, the handler or a combination of options is not
@@ -56,6 +57,7 @@ class SchemaTool(ServerTool):
         run_in_thread: bool | None = None,
         task: TaskSupport | None = None,
         immediate_message: str | None = None,
+        retry: bool = False,
     ) -> None:
         task = task or _declared_task_support(tool)
         _check_root(tool)
@@ -66,6 +68,7 @@ class SchemaTool(ServerTool):
             run_in_thread=run_in_thread,
             task=task,
             immediate_message=immediate_message,
+            retry=retry,
         )
         check_icons(f"tool {tool.name}", tool.icons)
         check_plain(tool.meta, f"tool {tool.name}", "$._meta")

@@ -68,6 +68,7 @@ class ServerTool(AnyTool):
         run_in_thread: Run code that is not async in a thread. None: the server's default.
         task: Task support; None: the tool never runs as a task.
         immediate_message: First status message of a task; only with `task`.
+        retry: True if a task whose worker was lost may be run again; only with `task`.
 
     Raises:
         UsageError: An argument is not valid.
@@ -90,6 +91,7 @@ class ServerTool(AnyTool):
         run_in_thread: bool | None = None,
         task: TaskSupport | None = None,
         immediate_message: str | None = None,
+        retry: bool = False,
     ) -> None:
         if not is_tool_name(name):
             raise UsageError(
@@ -107,6 +109,10 @@ class ServerTool(AnyTool):
             raise UsageError(
                 f"tool {name}: immediate_message= is for tools that run as tasks: give it task="
             )
+        if retry and task is None:
+            raise UsageError(f"tool {name}: retry= is for tools that run as tasks: give it task=")
+        self.retry = retry
+        """True if a task whose worker was lost may be run again."""
         self.immediate_message = immediate_message
         """First status message of a task; `model-immediate-response` where the revision has it."""
         self.timeout_s = timeout_s
@@ -122,6 +128,12 @@ class ServerTool(AnyTool):
         from mcp_gen.core.extensions.ui import with_tool_ui
 
         return msgspec.structs.replace(described, meta=with_tool_ui(described.meta, self.ui))
+
+    @property
+    def is_retryable(self) -> bool:
+        """True if a call whose process was lost may run again: it says so, or is idempotent."""
+        hints = self.tool.annotations
+        return self.retry or bool(hints and (hints.idempotent_hint or hints.read_only_hint))
 
     @cached_property
     def header_params(self) -> HeaderPaths:

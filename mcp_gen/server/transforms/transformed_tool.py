@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Collection, Mapping
 from functools import partial
 from typing import TYPE_CHECKING, Any, cast
 
@@ -16,6 +16,7 @@ from mcp_gen.server.content.results import at_newest, is_alternative_result, is_
 from mcp_gen.server.context.options import AnyTool, UnknownArguments
 from mcp_gen.server.functions.pending_checks import settled
 from mcp_gen.server.listing.icons import check_icons
+from mcp_gen.server.listing.scopes import check_scopes
 from mcp_gen.server.tools.tool import InvalidArguments, ServerTool, validate_ui
 from mcp_gen.server.transforms.argument import Argument
 from mcp_gen.server.transforms.arguments import ArgumentMapping
@@ -43,6 +44,7 @@ def transformed(
     arguments: Mapping[str, Argument] | None = None,
     result: Callable[[Any], Any] | None = None,
     ui: McpUiToolMeta | str | None = None,
+    scopes: Collection[str] = (),
 ) -> TransformedTool:
     """Return a transformed tool for `Server.add_tool`; the original tool is not changed.
 
@@ -73,6 +75,7 @@ def transformed(
         result: `result(value)`, async or not, receives the return value of the tool and returns
             its replacement, which must match the tool's unchanged output schema.
         ui: URI of the app that shows the results, or UI metadata; see `Server.tool`.
+        scopes: Scopes that the token of a call needs, beside those that the tool needs anyway.
 
     Returns:
         The tool, to be added to a server.
@@ -104,6 +107,7 @@ def transformed(
     described = {what: value for what, value in given.items() if value is not None}
     made = TransformedTool(tool, tool.name if name is None else name, described, arguments, result)
     made.ui, made.tags = tool.ui, tool.tags
+    made.scopes = tool.scopes | check_scopes(scopes, f"tool {made.name}: scopes")
     if ui is not None:
         made.ui = validate_ui(made.name, ui)
     return made
@@ -132,7 +136,11 @@ class TransformedTool(ServerTool):
         result: Callable[[Any], Any] | None,
     ) -> None:
         super().__init__(
-            name, timeout_s=tool.timeout_s, run_in_thread=tool.run_in_thread, task=tool.task
+            name,
+            timeout_s=tool.timeout_s,
+            run_in_thread=tool.run_in_thread,
+            task=tool.task,
+            retry=tool.retry,
         )
         check_icons(f"tool {name}", described.get("icons"))
         check_plain(described.get("meta"), f"tool {name}", "$._meta")

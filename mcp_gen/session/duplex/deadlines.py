@@ -13,6 +13,9 @@ __all__ = ["SlidingTimeout", "TimeoutQueue"]
 MIN_LENGTH = 64
 """Row length from which waits that have ended are removed from its middle, too."""
 
+SHORT_PAUSE_S = 0.1
+"""Length of a pause, in seconds, that counts as a part of the wait."""
+
 _Wait: TypeAlias = "tuple[float, asyncio.Future[Any], str]"
 """Due time, future and method of one wait. A plain tuple, because each request makes one."""
 
@@ -37,11 +40,13 @@ class TimeoutQueue:
         loop: Event loop of the connection.
     """
 
-    __slots__ = ("_loop", "_rows")
+    __slots__ = ("_loop", "_paused", "_rows")
 
     def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
         self._loop = loop
         self._rows: dict[float, _TimeoutRow] = {}
+        self._paused: dict[asyncio.Future[Any], float] = {}
+        """When the pauses of waits began."""
 
     def add(self, timeout_s: float, waiter: asyncio.Future[Any], method: str) -> None:
         """Fail a wait with RequestTimeout unless it is done in time.
@@ -80,6 +85,22 @@ class TimeoutQueue:
             row.timer.cancel()
             del self._rows[timeout_s]
 
+    def pause(self, waiter: asyncio.Future[Any]) -> None:
+        """Let a wait take any time until `resume`."""
+        self._paused[waiter] = self._loop.time()
+
+    def resume(self, waiter: asyncio.Future[Any]) -> None:
+        """End a pause; after a long one, the time begins anew."""
+        began = self._paused.pop(waiter, None)
+        if began is None or self._loop.time() - began < SHORT_PAUSE_S:
+            return
+        for timeout_s, row in self._rows.items():
+            for wait in row.waits:
+                if wait[1] is waiter:
+                    row.waits.remove(wait)
+                    self.add(timeout_s, waiter, wait[2])
+                    return
+
     def clear(self) -> None:
         """Cancel all timers: nothing waits any more."""
         for row in self._rows.values():
@@ -95,6 +116,10 @@ class TimeoutQueue:
                 if due > now:
                     row.timer = self._loop.call_at(due, self._fire, timeout_s, row)
                     return
+                if waiter in self._paused:
+                    row.waits.rotate(-1)
+                    row.waits[-1] = (now + timeout_s, waiter, method)
+                    continue
                 error = RequestTimeout(f"{method}: no answer in {timeout_s:g} s")
                 waiter.set_exception(error)
             row.waits.popleft()
@@ -124,6 +149,7 @@ class SlidingTimeout:
         "_max",
         "_max_due",
         "_method",
+        "_paused_at",
         "_timeout",
         "_timer",
         "_waiter",
@@ -144,6 +170,7 @@ class SlidingTimeout:
         self._max = max(timeout_s, max_wait_s)
         self._last_progress = loop.time()
         self._max_due = self._last_progress + self._max
+        self._paused_at: float | None = None
         self._timer = loop.call_at(self._last_progress + timeout_s, self._fire)
 
     def extend(self) -> None:
@@ -151,11 +178,25 @@ class SlidingTimeout:
         # The timer is not moved, so that a progress notification costs no more than this.
         self._last_progress = self._loop.time()
 
+    def pause(self) -> None:
+        """Stop the time until `resume`."""
+        self._paused_at = self._loop.time()
+
+    def resume(self) -> None:
+        """Restart the timeout; the pause is no part of the maximum either."""
+        if self._paused_at is not None:
+            self._last_progress = self._loop.time()
+            self._max_due += self._last_progress - self._paused_at
+            self._paused_at = None
+
     def cancel(self) -> None:
         """Cancel the timer: the wait is over."""
         self._timer.cancel()
 
     def _fire(self) -> None:
+        if self._paused_at is not None:
+            self._timer = self._loop.call_at(self._loop.time() + self._timeout, self._fire)
+            return
         due = min(self._last_progress + self._timeout, self._max_due)
         if due > self._loop.time():
             self._timer = self._loop.call_at(due, self._fire)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import sys
-from typing import TYPE_CHECKING, Any, Generic, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, TypeAlias, TypeVar
 
 from mcp_gen.core import envelope
 from mcp_gen.core.errors import InvalidRequest, McpError, ProtocolError
@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 
     from mcp_gen.core.envelope import RequestId
     from mcp_gen.core.protocol_state import NotificationReceived
+    from mcp_gen.core.transport.authorizing import Admission
     from mcp_gen.core.transport.headers import Headers
     from mcp_gen.core.transport.protocols import Duplex
     from mcp_gen.session.kernel.call import Call
@@ -33,6 +34,9 @@ if TYPE_CHECKING:
 __all__ = ["ServerConnection"]
 
 C = TypeVar("C")
+HeldMessage: TypeAlias = "tuple[bytes, Headers | None, Admission | None]"
+"""Message that waits for a handshake, with its HTTP headers and credentials."""
+
 _log = logging.getLogger("mcp_gen.server")
 
 MAX_HELD = 1_000
@@ -63,7 +67,9 @@ class ServerConnection(DuplexConnection, Session, Generic[C]):
         self._posted = transport if isinstance(transport, PostedMessage) else None
         self._headers: Headers | None = None
         """HTTP headers of the message that is being handled."""
-        self._held: list[tuple[bytes, Headers | None]] | None = None
+        self._admission: Admission | None = None
+        """Verified credentials of that message; None on transports that have none."""
+        self._held: list[HeldMessage] | None = None
         """Messages that wait for a handshake in progress; None without one."""
         self._held_bytes = 0
         self._opened = False
@@ -173,7 +179,7 @@ class ServerConnection(DuplexConnection, Session, Generic[C]):
     def receive(self, message: bytes) -> None:
         """Handle one message of the client; handlers start in the next turn."""
         if self._posted:
-            self._headers = self._posted.headers
+            self._headers, self._admission = self._posted.headers, self._posted.admission
         if self._held is not None:
             self._hold(message, self._held)
         elif message.startswith(b"{"):
@@ -185,10 +191,10 @@ class ServerConnection(DuplexConnection, Session, Generic[C]):
         else:
             super().receive(message)
 
-    def _hold(self, message: bytes, held: list[tuple[bytes, Headers | None]]) -> None:
+    def _hold(self, message: bytes, held: list[HeldMessage]) -> None:
         """Keep a message until the handshake in progress has ended, if there are not too many."""
         if len(held) < MAX_HELD and self._held_bytes + len(message) <= MAX_HELD_BYTES:
-            held.append((message, self._headers))
+            held.append((message, self._headers, self._admission))
             self._held_bytes += len(message)
             return
         for event in self._connection.receive(message):
@@ -243,13 +249,13 @@ class ServerConnection(DuplexConnection, Session, Generic[C]):
             held, self._held, self._held_bytes = self._held, None, 0
             self._resume(held)
 
-    def _resume(self, held: list[tuple[bytes, Headers | None]]) -> None:
-        for message, headers in held:
+    def _resume(self, held: list[HeldMessage]) -> None:
+        for message, headers, admission in held:
             if self._held is None:
-                self._headers = headers
+                self._headers, self._admission = headers, admission
                 super().receive(message)
             else:  # an earlier message was another handshake
-                self._held.append((message, headers))
+                self._held.append((message, headers, admission))
 
     def _cancel(self, params: Any) -> None:
         call = self._call(params.request_id)
@@ -335,6 +341,7 @@ class ServerConnection(DuplexConnection, Session, Generic[C]):
         """Return the same client's origin with the headers of the current message."""
         copy = origin.for_another_request()
         copy.headers, copy.principal = self._headers, posted.principal
+        copy.admission = self._admission
         return copy
 
     def _on_notification(self, event: NotificationReceived) -> None:

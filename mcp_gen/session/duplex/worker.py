@@ -103,11 +103,13 @@ class HandlerRunner(Generic[C]):
                 try:
                     blocker = context.run(handler.send, None)
                 except StopIteration as done:
-                    answer = kernel.answer(call, done.value)
+                    call.result = done.value
                 else:
                     waits = True
                     self._hand_over()
-                    answer = kernel.answer(call, await _Rest(handler, blocker, context))
+                    call.result = await _Rest(handler, blocker, context)
+                # Not above: what is caught there would keep the result while it is encoded.
+                answer = kernel.answer(call, call.result)
             except BaseException as error:
                 answer = self._failure(call, error)
             finally:

@@ -25,9 +25,10 @@ if TYPE_CHECKING:
 
     from mcp_gen.core.envelope import RequestId
     from mcp_gen.core.errors import McpGenError
-    from mcp_gen.core.protocol_state import Batch
+    from mcp_gen.core.protocol_state import Batch, ProtocolState
     from mcp_gen.core.transport.protocols import Duplex, Lines, Posts
     from mcp_gen.session.duplex.connection import MessageSender, Waiter
+    from mcp_gen.session.duplex.deadlines import SlidingTimeout, TimeoutQueue
     from mcp_wire.method import Method, Route
     from mcp_wire.peer_calls import OnProgress
     from mcp_wire.profile import Profile
@@ -147,7 +148,8 @@ class HttpClientConnection(ClientConnection):
         self, way: MessageSender, id: RequestId, waiter: Waiter, method: Method[P, R], params: P
     ) -> MessageSender:
         headers: Lines = () if self._mirror is None else self._mirror.headers(method.name, params)
-        sent = _PostedRequest(self._http, waiter, partial(self._connection.forget_request, id))
+        timer = self._sliding_timeouts.get(id) if self._sliding_timeouts else None
+        sent = _PostedRequest(self._http, id, waiter, self._connection, timer, self._deadlines)
         sent.drop = self._http.post(envelope.request(id, method.name, params), headers, sent)
         return sent
 
@@ -224,19 +226,33 @@ class _PostedRequest:
 
     Args:
         http: Transport of the POST.
+        id: Id of the request.
         waiter: Future of the response.
-        forget: Stops waiting for the response.
+        state: Protocol state that knows the request.
+        timer: Timeout of the request that progress extends; None if it has none.
+        deadlines: Timeouts of the other requests.
     """
 
-    __slots__ = ("_forget", "_waiter", "drop", "send")
+    __slots__ = ("_deadlines", "_id", "_state", "_timer", "_waiter", "drop", "send")
 
     drop: Callable[[], Any]
     """Cancels the POST."""
 
-    def __init__(self, http: Posts, waiter: Waiter, forget: Callable[[], None]) -> None:
+    def __init__(
+        self,
+        http: Posts,
+        id: RequestId,
+        waiter: Waiter,
+        state: ProtocolState[Waiter],
+        timer: SlidingTimeout | None,
+        deadlines: TimeoutQueue,
+    ) -> None:
         self.send = http.send
+        self._id = id
         self._waiter = waiter
-        self._forget = forget
+        self._state = state
+        self._timer = timer
+        self._deadlines = deadlines
 
     @property
     def finished(self) -> bool:
@@ -244,5 +260,17 @@ class _PostedRequest:
 
     def fail(self, error: McpGenError) -> None:
         if not self._waiter.done():
-            self._forget()
+            self._state.forget_request(self._id)
             self._waiter.set_exception(error)
+
+    def pause(self) -> None:
+        if self._timer is not None:
+            self._timer.pause()
+        else:
+            self._deadlines.pause(self._waiter)
+
+    def resume(self) -> None:
+        if self._timer is not None:
+            self._timer.resume()
+        else:
+            self._deadlines.resume(self._waiter)

@@ -16,6 +16,7 @@ from mcp_gen.core.errors import UsageError
 from mcp_gen.core.transport.header_params import (
     MARK,
     MAX_MIRRORED_INTEGER,
+    UnmirroredArgument,
     marked_params,
 )
 from mcp_gen.core.transport.header_values import (
@@ -154,7 +155,7 @@ def _header_text(value: Any, path: tuple[str, ...]) -> str | None:
     """Return the header text of an argument; None if its type has no header.
 
     Raises:
-        UsageError: An integer that not every reader of the header can hold.
+        UnmirroredArgument: An integer that not every reader of the header can hold.
     """
     if value is True or value is False:
         return "true" if value else "false"
@@ -163,7 +164,7 @@ def _header_text(value: Any, path: tuple[str, ...]) -> str | None:
     if isinstance(value, float) and value.is_integer():
         value = int(value)
     if isinstance(value, int) and abs(value) > MAX_MIRRORED_INTEGER:
-        raise UsageError(
+        raise UnmirroredArgument(
             f"argument `{'.'.join(path)}` is mirrored in a header: an integer there is within "
             f"{MAX_MIRRORED_INTEGER} of 0, got one of {value.bit_length()} bits"
         )

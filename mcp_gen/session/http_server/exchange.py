@@ -7,6 +7,7 @@ response to `initialize`. Session hooks run for such sessions only; notification
 from __future__ import annotations
 
 import asyncio
+import random
 import time
 from functools import partial
 from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar
@@ -16,15 +17,25 @@ from msgspec import UNSET, Raw
 import mcp_wire
 from mcp_gen.core import envelope
 from mcp_gen.core.envelope import TooComplex
-from mcp_gen.core.errors import InvalidRequest, McpError, ParseError, ProtocolError
+from mcp_gen.core.errors import InvalidRequest, McpError, ProtocolError
 from mcp_gen.core.loose_json import NOTHING
 from mcp_gen.core.stores.events import EventStore, MemoryEventStore
+from mcp_gen.core.stores.failures import StoreDown
 from mcp_gen.core.transport.protocols import Answer
 from mcp_gen.session.duplex.server import GRACE_S
 from mcp_gen.session.http_server.per_request import HeaderParams, PerRequestExchange
 from mcp_gen.session.http_server.persistence import SessionPersistence
+from mcp_gen.session.http_server.refusals import (
+    ENDING,
+    ENDS,
+    ENDS_S,
+    UnknownSession,
+    busy,
+    refusal_of,
+    request_id_of,
+)
 from mcp_gen.session.http_server.session import HttpSession
-from mcp_gen.session.http_server.sessions import SessionLimits, Sessions
+from mcp_gen.session.http_server.sessions import SessionLimits, Sessions, key_thumbprint_of
 from mcp_gen.session.http_server.stateless import StatelessExchange
 from mcp_gen.session.kernel.errors import cut_off
 from mcp_gen.session.messages.gather import wait_or_cancel
@@ -49,35 +60,13 @@ SHARED_HOOKS = 10
 """Clients without a session, all together, may have as many hooks running as so many clients."""
 MAX_SESSION_ID = 256
 """Characters of a session id that is looked up in the session store; ours have far less."""
-RETRY_AFTER_S = 60
-"""Seconds after which a client may retry when there are too many sessions."""
+REOPEN_MS = (500, 1500)
+"""Range of the milliseconds after which clients open their streams again when this process ends.
+
+Each stream gets its own number, so that all clients do not come at once.
+"""
 _ONLY_POSTS = Answer(405, headers={"Allow": "POST"})
 _BATCH = b"["
-
-
-class UnknownSession(Exception):
-    """The session does not exist, is another client's, or this URL has no sessions."""
-
-
-def refusal(status: int, id: RequestId | None, error: McpError | ProtocolError) -> Answer:
-    """Return an HTTP answer with a JSON-RPC error response."""
-    if (
-        id is None
-        and isinstance(error, InvalidRequest | ParseError)
-        and not envelope.is_response(error)
-    ):
-        # The error for a response has no id: it would look like the answer to a request.
-        id = error.request_id
-    return Answer(status, envelope.failure(id, envelope.error_object(error)))
-
-
-def refusal_of(
-    error: McpError | ProtocolError | UnknownSession, id: RequestId | None = None
-) -> Answer:
-    """Return the HTTP answer that refuses a message because of this error."""
-    if isinstance(error, UnknownSession):
-        return refusal(404, id, InvalidRequest(str(error)))
-    return refusal(413 if isinstance(error, TooComplex) else 400, id, error)
 
 
 class SessionServers(Protocol):
@@ -113,7 +102,7 @@ class HttpExchange(Generic[C]):
         stateless: bool = False,
         event_store: EventStore | None = None,
         session_store: SessionStore | None = None,
-        limits: SessionLimits = SessionLimits(),  # noqa: B008  # it is frozen
+        limits: SessionLimits = SessionLimits(),
         header_params: HeaderParams | None = None,
         servers: SessionServers | None = None,
     ) -> None:
@@ -121,6 +110,8 @@ class HttpExchange(Generic[C]):
         self._max_values = kernel.limits.peer.max_values
         self._events = event_store or MemoryEventStore()
         self._persistence = SessionPersistence(session_store) if session_store is not None else None
+        self._finds_sessions = session_store is not None
+        """True if a session that is not open here may be found in a store."""
         self._sessions = Sessions(limits)
         self._notifications = kernel.notification_receiver(SHARED_HOOKS)
         """Receiver of notifications without a session; it also runs the end of each session."""
@@ -175,8 +166,12 @@ class HttpExchange(Generic[C]):
     ) -> Answer | None:
         id: RequestId | None = None
         try:
-            if self._persistence is not None:
-                await self._resume_session(self._persistence, headers, reply)
+            if self._finds_sessions:
+                try:
+                    await self._find_stored(headers, reply)
+                except StoreDown:
+                    id = request_id_of(message)
+                    raise
             if not message.startswith(b"{") and message.lstrip().startswith(_BATCH):
                 return await self._answer_batch(message, stated, headers, reply)
             frame = envelope.read(message, self._max_values)
@@ -186,7 +181,7 @@ class HttpExchange(Generic[C]):
             if stated in self._handshakes and not self._kernel.names_revision(frame.params):
                 # The session's own revision holds, as in most requests with a session.
                 name = _first_header(headers, self._session_headers)
-                session = self._sessions.find(name, reply.principal) if name else None
+                session = self._sessions.find(name, reply) if name else None
                 if session is not None:
                     return await session.answer(frame, headers, reply)
             binding = self._binding_for(stated, frame.params)
@@ -204,16 +199,22 @@ class HttpExchange(Generic[C]):
             return refusal_of(error)
         except (McpError, ProtocolError, UnknownSession) as error:
             return refusal_of(error, id)
+        except StoreDown as error:
+            return self._store_down(error, id)
         except asyncio.CancelledError:
             if reply.over:
                 raise
             # The client is still there, so it is the server that ends.
             return ENDING if id is None else Answer(200, cut_off(id))
 
+    def _store_down(self, error: StoreDown, id: RequestId | None) -> Answer:
+        """Return the answer to a message that needs a store which cannot be reached."""
+        raise error
+
     def _fail_request_to_client(self, error: TooComplex, headers: Headers, reply: Reply) -> None:
         """Fail the request that a response that is too complex belongs to."""
         name = _first_header(headers, self._session_headers)
-        session = self._sessions.find(name, reply.principal) if name else None
+        session = self._sessions.find(name, reply) if name else None
         if session is not None:
             session.refuse_response(error)
 
@@ -257,16 +258,19 @@ class HttpExchange(Generic[C]):
             return refusal_of(error)
         if session is None:
             return _ONLY_POSTS
-        session.end()
+        await self._end(session)
         return Answer(204)
+
+    async def _end(self, session: HttpSession) -> None:
+        session.end()
 
     # --- shutdown ---
 
     async def drain(self) -> None:
-        """End the streams that have no end of their own, and refuse new sessions and GETs."""
-        self._closing = True
+        """End the streams that have no end of their own, and refuse new ones and new sessions."""
+        self._closing = self._per_request.closing = True
         for session in self._sessions.all():
-            session.streams.end_listening()
+            session.streams.end_listening(random.randint(*REOPEN_MS))
         self._per_request.end_open_streams()
 
     async def aclose(self) -> None:
@@ -286,7 +290,7 @@ class HttpExchange(Generic[C]):
         for session in sessions:
             session.end(goes_on=self._persistence is not None)
         await wait_or_cancel(self._notifications.tasks, GRACE_S)
-        self._closing = False
+        self._closing = self._per_request.closing = False
 
     # --- sessions ---
 
@@ -302,9 +306,11 @@ class HttpExchange(Generic[C]):
             if handshake is None or frame.method != handshake.name or frame.id is UNSET:
                 raise self._session_missing()
             # Taken before anything is awaited: many may come at once.
-            place = None if self._closing else self._sessions.take_place()
+            id = frame.id if isinstance(frame.id, int | str) else None
+            if self._closing:
+                return busy(ENDS, id, ENDS_S)
+            place = self._sessions.take_place()
             if place is None:
-                id = frame.id if isinstance(frame.id, int | str) else None
                 return busy("there are too many sessions; try again later", id)
             try:
                 return await self._begin_session(place, profile, frame, headers, reply)
@@ -317,23 +323,36 @@ class HttpExchange(Generic[C]):
     ) -> Answer | None:
         """Answer the handshake of a new session."""
         session = await self._new_session(reply.principal, place)
+        key = key_thumbprint_of(reply)
+        if key is not None:
+            session.key_thumbprint = key
         reply.headers = {str(profile.session_header): session.id}
         try:
-            return await session.answer(frame, headers, reply)
+            return await self._answer_handshake(session, frame, headers, reply)
         finally:
             if session.origin is None:
                 await self._drop(session)
 
-    async def _resume_session(
-        self, persistence: SessionPersistence, headers: Headers, reply: Reply
-    ) -> None:
-        """Open the session that the headers name from the session store, if it is not open here."""
+    async def _answer_handshake(
+        self, session: HttpSession, frame: Envelope, headers: Headers, reply: Reply
+    ) -> Answer | None:
+        return await session.answer(frame, headers, reply)
+
+    def _named_session(self, headers: Headers) -> str:
+        """Return the session id that the headers name; empty for none that can exist."""
         name = _first_header(headers, self._session_headers)
         id = name.decode("latin-1").strip() if name is not None else ""
-        if not id or len(id) > MAX_SESSION_ID or id in self._sessions or self._closing:
+        return id if len(id) <= MAX_SESSION_ID else ""
+
+    async def _find_stored(self, headers: Headers, reply: Reply) -> None:
+        """Open the session that the headers name from the session store, if it is not open here."""
+        id, persistence = self._named_session(headers), self._persistence
+        if persistence is None or not id or id in self._sessions or self._closing:
             return
         stored = await persistence.load(id)
         if stored is None or stored.principal != reply.principal:
+            return
+        if stored.key_thumbprint not in (None, key_thumbprint_of(reply)):
             return
         if time.time() - stored.began_at >= self._sessions.limits.lifetime_s:
             await persistence.forget(id)
@@ -386,9 +405,12 @@ class HttpExchange(Generic[C]):
         """Unregister a session that has ended."""
         self._sessions.remove(session)
         if not session.resumed:
-            self._events.forget(session.id)
+            self._forget_events(session)
         self._sessions.ending += 1
         self._notifications.run(self._session_closed(session))
+
+    def _forget_events(self, session: HttpSession) -> None:
+        self._events.forget(session.id)
 
     async def _session_closed(self, session: HttpSession) -> None:
         session.kernel.sessions.discard(session)
@@ -413,8 +435,8 @@ class HttpExchange(Generic[C]):
         stated = _first_header(headers, self._version_headers)
         if self._binding_for(stated, NOTHING).profile.handshake is None:
             return None
-        if self._persistence is not None:
-            await self._resume_session(self._persistence, headers, reply)
+        if self._finds_sessions:
+            await self._find_stored(headers, reply)
         session = self._session(headers, reply)
         if session is None:
             raise self._session_missing()
@@ -429,7 +451,7 @@ class HttpExchange(Generic[C]):
         id = _first_header(headers, self._session_headers)
         if id is None:
             return None
-        session = self._sessions.find(id, reply.principal)
+        session = self._sessions.find(id, reply)
         if session is None:
             raise UnknownSession("no such session: it has ended, or never was")
         return session
@@ -461,15 +483,6 @@ class HttpExchange(Generic[C]):
 
 async def _completed(answer: Answer) -> Answer:
     return answer
-
-
-def busy(why: str, id: RequestId | None = None) -> Answer:
-    """Return the answer (503, `Retry-After`) of a server that may accept the request later."""
-    error = envelope.ErrorObject(ProtocolError.code, why)
-    return Answer(503, envelope.failure(id, error), {"Retry-After": str(RETRY_AFTER_S)})
-
-
-ENDING = busy("the server is about to end")
 
 
 def _session_header(revision: str) -> str | None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from functools import cached_property
+from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar
 
 from msgspec import UNSET
@@ -14,7 +14,8 @@ from mcp_gen.core.loose_json import read_members
 from mcp_gen.core.protocol_state import NotificationReceived
 from mcp_gen.core.transport.protocols import Answer
 from mcp_gen.session.http_server.header_check import HeaderCheck
-from mcp_gen.session.kernel.errors import cut_off
+from mcp_gen.session.http_server.refusals import ENDS, ENDS_S, busy
+from mcp_gen.session.kernel.errors import cut_off, token_expired
 from mcp_gen.session.kernel.limits import OpenRequests
 from mcp_gen.session.messages.channel import NULL_CHANNEL, NullChannel, ResponseChannel
 from mcp_gen.session.peer.session import RequestOrigin
@@ -91,6 +92,8 @@ class PerRequestExchange(Generic[C]):
         self._open = OpenRequests.for_limits(kernel.limits)
         self._open_streams: set[NullChannel | ResponseChannel] = set()
         """Channels of `subscriptions/listen` requests: open until the client disconnects."""
+        self.closing = False
+        """True while the server ends: requests that would stay open are refused."""
 
     async def answer(
         self,
@@ -125,10 +128,13 @@ class PerRequestExchange(Generic[C]):
         )
         channel = ResponseChannel(task, reply=reply) if reply.can_stream else NullChannel(task)
         origin = RequestOrigin(profile, channel, headers=headers, principal=principal)
+        origin.admission = reply.admission
         origin.stated_revision = stated_revision
         try:
             call = self._prepare(binding, id, frame.method, frame, origin)
             stays_open = call.route.method is profile.listen
+            if stays_open and self.closing:
+                return busy(ENDS, id, ENDS_S)
             counter = None if stays_open else self._open
             if counter is not None:
                 counter.enter(principal)
@@ -142,6 +148,7 @@ class PerRequestExchange(Generic[C]):
         if stays_open:
             reply.keep_open()
             channel.keep_open = True
+            reply.on_expiry = partial(self._end_open_stream, channel)
             self._open_streams.add(channel)
             headers.forget()
             del frame, origin
@@ -150,8 +157,9 @@ class PerRequestExchange(Generic[C]):
         except asyncio.CancelledError:
             if reply.over:
                 raise
-            # The client is still there, so it is the server that ends.
-            body, call.error_code = cut_off(id), ProtocolError.code
+            # The client is still there, so it is the server that ends, or the token.
+            body = token_expired(id) if reply.expired else cut_off(id)
+            call.error_code = ProtocolError.code
         finally:
             if stays_open:
                 self._open_streams.discard(channel)
@@ -159,13 +167,20 @@ class PerRequestExchange(Generic[C]):
                 counter.leave(principal)
         if call.error_code is None:
             return Answer(200, body)
+        if call.missing_scopes and not reply.streaming:
+            return Answer(reply.forbid(call.missing_scopes), body)
+        if call.may_retry and not reply.streaming:
+            return Answer(503, body, {"Retry-After": "1"})
         return Answer(profile.http_status.get(call.error_code, 200), body)
 
     def end_open_streams(self) -> None:
         """End the requests that have no end of their own with a response."""
         for channel in list(self._open_streams):
-            for end in self._kernel.on_connection_end:
-                end(channel)
+            self._end_open_stream(channel)
+
+    def _end_open_stream(self, channel: NullChannel | ResponseChannel) -> None:
+        for end in self._kernel.on_connection_end:
+            end(channel)
 
     def _accept_notification(
         self,
@@ -180,6 +195,7 @@ class PerRequestExchange(Generic[C]):
             origin = RequestOrigin(
                 profile, NULL_CHANNEL, headers=headers, principal=reply.principal
             )
+            origin.admission = reply.admission
             return self._kernel.context(None, origin, None)
 
         self._notifications.receive(notification, binding.profile, context)

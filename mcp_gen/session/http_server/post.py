@@ -15,12 +15,13 @@ from mcp_gen.session.kernel.errors import cut_off
 
 if TYPE_CHECKING:
     import asyncio
-    from collections.abc import Iterable
+    from collections.abc import Callable, Iterable
 
     from msgspec import Raw
 
     from mcp_gen.core.envelope import RequestId
     from mcp_gen.core.protocol_state import Batch
+    from mcp_gen.core.transport.authorizing import Admission
     from mcp_gen.core.transport.headers import Headers
     from mcp_gen.session.kernel.call import Call
     from mcp_gen.session.kernel.kernel import Kernel
@@ -97,6 +98,8 @@ class PostResponse(Stream, kw_only=True, eq=False, weakref=True):
 
     session: PostOwner
     headers: Headers
+    admission: Admission | None = None
+    """Verified credentials of the POST."""
     status: int = 202
     running: int = 0
     """Number of requests that are being answered."""
@@ -127,14 +130,31 @@ class PostResponse(Stream, kw_only=True, eq=False, weakref=True):
             self._keep(self.session.kernel.write(call) if call is not None else None, batch)
         else:
             self._handled = call
-        if not self.running:
+        if not self.running and not self.over:
             self._finish()
 
-    def break_off(self, ids: Iterable[RequestId]) -> None:
-        """Answer requests of the POST with an error; what their handlers return is dropped."""
+    def break_off(
+        self,
+        ids: Iterable[RequestId],
+        failure: Callable[[RequestId], bytes] = cut_off,
+        status: int = 200,
+    ) -> None:
+        """Answer requests of the POST with an error; what their handlers return is dropped.
+
+        Args:
+            ids: Ids of the requests.
+            failure: Returns the error response to a request.
+            status: HTTP status where the response is no stream.
+        """
         for id in ids:
-            self._keep(cut_off(id), self.batch)
+            self._keep(failure(id), self.batch)
         self._finish()
+        self.status = status
+
+    @property
+    def is_resumable(self) -> bool:
+        """True if the client can reconnect for the rest of the stream."""
+        return self.streams.store is not None and (self.streams.primes or self.said > 0)
 
     def _keep(self, answer: bytes | None, batch: Batch | None) -> None:
         whole = batch.add(answer) if batch else answer
@@ -143,14 +163,17 @@ class PostResponse(Stream, kw_only=True, eq=False, weakref=True):
 
     def _finish(self) -> None:
         reply = self.reply
-        if self._handled is not None or self._body is not None:
+        handled, is_forbidden = self._handled, False
+        if handled is not None or self._body is not None:
             self.status = 200
-        if self.begun or (reply is not None and reply.only_stream):
-            body = self._encode_body()
-            if body is not None:
-                self.put(body)
+            if handled is not None and handled.missing_scopes and reply and not self.begun:
+                self.status, is_forbidden = reply.forbid(handled.missing_scopes), True
+        if self.begun or (reply is not None and reply.only_stream and not is_forbidden):
+            last = self._encode_body()
             self._body = None
-        self.end()
+            self.end(last)
+        else:
+            self.end()
 
     def _encode_body(self) -> bytes | None:
         handled, self._handled = self._handled, None
@@ -182,8 +205,12 @@ class PostResponse(Stream, kw_only=True, eq=False, weakref=True):
         if reply is None or not self.streams.primes or not reply.can_stream or self.over:
             return
         reply.begin()
-        if retry_ms is not None:
-            reply.send(sse.retry(retry_ms))
+        hint = b"" if retry_ms is None else sse.retry(retry_ms)
+        if self.streams.acknowledges and self.streams.store is not None:
+            self.streams.close_acknowledged(self, hint)
+            return
+        if hint:
+            reply.send(hint)
         reply.end()
         self.reply = None
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
+from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from msgspec import Raw, json
@@ -12,12 +13,7 @@ from msgspec import Raw, json
 import mcp_wire
 from mcp_gen.core import envelope
 from mcp_gen.core.envelope import Envelope
-from mcp_gen.core.errors import (
-    InvalidParams,
-    McpError,
-    MethodNotFound,
-    ProtocolError,
-)
+from mcp_gen.core.errors import InvalidParams, McpError, MethodNotFound, ProtocolError
 from mcp_gen.core.protocol_state import RequestReceived
 from mcp_gen.core.revisions import find_revision
 from mcp_gen.core.stores.sessions import StoredSession
@@ -25,7 +21,7 @@ from mcp_gen.core.transport.protocols import Answer
 from mcp_gen.session.duplex.connection import DuplexConnection
 from mcp_gen.session.http_server.post import PostResponse
 from mcp_gen.session.http_server.streams import Streams
-from mcp_gen.session.kernel.errors import cut_off
+from mcp_gen.session.kernel.errors import cut_off, token_expired
 from mcp_gen.session.messages.channel import NULL_CHANNEL, ClientDisconnected
 from mcp_gen.session.peer.keep_alive import keep_alive
 from mcp_gen.session.peer.session import RequestOrigin, Session
@@ -33,7 +29,7 @@ from mcp_gen.session.peer.session import RequestOrigin, Session
 if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine, Iterable
 
-    from mcp_gen.core.envelope import TooComplex
+    from mcp_gen.core.envelope import RequestId, TooComplex
     from mcp_gen.core.protocol_state import Batch, NotificationReceived
     from mcp_gen.core.stores.events import EventStore
     from mcp_gen.core.transport.headers import Headers
@@ -70,6 +66,8 @@ class HttpSession(DuplexConnection, Session):
     # from the thirtieth on much more, because Python then stores the names in each object.
     moves = 0
     """Number of processes that had the session before."""
+    key_thumbprint: str | None = None
+    """Thumbprint of the key that tokens for this session must be bound to; None for any."""
     resumed = False
     """True if another process may continue the session after its end here."""
     _keep_alive_task: asyncio.Task[None] | None = None
@@ -90,7 +88,7 @@ class HttpSession(DuplexConnection, Session):
         self.kernel = kernel
         if id is not None:
             self.id = id
-        self.streams = Streams(self.id, events)
+        self.streams = self._new_streams(events)
         notices, outbound = kernel.notification_receiver(), kernel.hooks.outbound
         most = kernel.limits.peer.max_values
         DuplexConnection.__init__(self, self.streams, notices, outbound, most)
@@ -107,6 +105,9 @@ class HttpSession(DuplexConnection, Session):
         """POST whose messages are being handled."""
         self._open_exchanges = 0
         """Number of the client's HTTP requests that are being answered."""
+
+    def _new_streams(self, events: EventStore | None) -> Streams:
+        return Streams(self.id, events)
 
     @property
     def profile(self) -> Profile | None:
@@ -191,6 +192,10 @@ class HttpSession(DuplexConnection, Session):
             self._disconnect(ClientDisconnected("the session has ended"))
             self._on_ended(self)
 
+    def expire(self) -> None:
+        """End the session: its client was silent for too long, or its time is over."""
+        self.end()
+
     def release(self) -> None:
         """Break reference cycles, so that the session is freed without garbage collection."""
         assert self.origin is not None
@@ -214,7 +219,11 @@ class HttpSession(DuplexConnection, Session):
             The answer; None if an SSE stream on `reply` has carried it.
         """
         post = PostResponse(self.streams, reply, session=self, headers=headers)
+        post.admission = reply.admission
         reply.opening = post.begin
+        if reply.admission.token is not None:
+            id = message.id if isinstance(message, Envelope) else None
+            reply.on_expiry = partial(self._end_expired, post, id)
         self._handle_message(message, post)
         self._open_exchanges += 1
         try:
@@ -223,9 +232,10 @@ class HttpSession(DuplexConnection, Session):
                 try:
                     await reply.attach_stream()
                 except asyncio.CancelledError:
-                    self._break_off(post, message)
+                    id = message.id if isinstance(message, Envelope) else None
+                    self._break_off(post, id, cut_off)
                     return post.answer
-            if self.unsaved and self._persistence is not None:
+            if self._persistence is not None and self.has_changed():
                 await self._save(self._persistence)
             return post.answer
         finally:
@@ -296,7 +306,7 @@ class HttpSession(DuplexConnection, Session):
             origin = self.origin.for_another_request()
             origin.channel = post
         origin.headers = post.headers
-        origin.principal = self.principal
+        origin.principal, origin.admission = self.principal, post.admission
         limits, ping = self.kernel.limits, origin.profile.ping
         if limits.max_concurrent_requests and (ping is None or event.method != ping.name):
             limits.make_room(len(self._connection.in_flight))
@@ -312,22 +322,37 @@ class HttpSession(DuplexConnection, Session):
         try:
             await self.kernel.handle(call)
             handled = True
-            if self.unsaved and self._persistence is not None:
+            if self._persistence is not None and self.has_changed():
                 # Before the response: the next request may arrive at another process.
                 await self._save(self._persistence)
+                self._check_saved(call)
         finally:
             if not handled:
                 call.written = cut_off(call.id)
             # A cancelled request gets no response, even if its handler continues.
             post.answered(call if self._finish_request(call.id) else None, batch)
 
-    def _break_off(self, post: PostResponse, message: Envelope | bytes) -> None:
-        """Cancel the requests of a POST that was cancelled, and answer them with an error.
+    def _end_expired(self, post: PostResponse, id: Any) -> None:
+        """End the stream of a POST whose access token has expired.
 
-        A disconnect cancels no POST of a session, so it is the HTTP server that ends.
+        The handlers go on where the client can reconnect for the rest, with a new token.
+        """
+        reply = post.reply
+        if reply is not None and post.is_resumable:
+            reply.end()
+            post.detach(reply)
+        else:
+            self._break_off(post, id, token_expired)
+
+    def _break_off(
+        self, post: PostResponse, id: Any, failure: Callable[[RequestId], bytes]
+    ) -> None:
+        """Cancel the requests of a POST, and answer them with an error.
+
+        A disconnect cancels no POST of a session, so it is the HTTP server that ends, or the token.
         """
         batch_ids = post.batch.ids if post.batch is not None else ()
-        ids: Iterable[Any] = [message.id] if isinstance(message, Envelope) else batch_ids
+        ids: Iterable[Any] = batch_ids if id is None else [id]
         broken: list[Any] = []
         for id in ids:
             task = self.task(id)
@@ -337,7 +362,11 @@ class HttpSession(DuplexConnection, Session):
                 self._cancelled.add(task)
                 # In the next turn: a task that is cancelled before it starts runs no `finally`.
                 self.loop.call_soon(task.cancel)
-        post.break_off(broken)
+        post.break_off(broken, failure)
+
+    def has_changed(self) -> bool:
+        """Return True if the session differs from its copy in the session store."""
+        return self.unsaved
 
     async def _save(self, persistence: SessionPersistence) -> None:
         """Save the session; one save at a time: an older state must not replace a newer one."""
@@ -351,6 +380,9 @@ class HttpSession(DuplexConnection, Session):
             except asyncio.CancelledError:
                 self.unsaved = True
                 raise
+
+    def _check_saved(self, call: Call[Any]) -> None:
+        """Replace the response to a request that must not be answered without a stored session."""
 
     async def forget_stored(self) -> None:
         """Remove the session from the store, after a save in progress: that would restore it."""
@@ -393,6 +425,7 @@ class HttpSession(DuplexConnection, Session):
             client=Raw(json.encode(client)),
             revision=profile.revision,
             principal=self.principal,
+            key_thumbprint=self.key_thumbprint,
             began_at=time.time() - self.age_s(),
             ready=self.initialized,
             log_level=self.log_level,
@@ -411,6 +444,8 @@ class HttpSession(DuplexConnection, Session):
         client = self.kernel.bindings[revision].routes[handshake.name].decode(stored.client)
         origin = RequestOrigin(profile, self, self, client.capabilities, client.client_info)
         origin.principal = stored.principal
+        if stored.key_thumbprint is not None:
+            self.key_thumbprint = stored.key_thumbprint
         self.began_s -= max(0.0, time.time() - stored.began_at)
         self.log_level = stored.log_level
         self.subscribed.update(stored.subscribed)
@@ -443,7 +478,7 @@ class HttpSession(DuplexConnection, Session):
         assert self.origin is not None
         assert self._post is not None
         origin = self.origin.for_another_request()
-        origin.headers = self._post.headers
+        origin.headers, origin.admission = self._post.headers, self._post.admission
         return self.kernel.context(None, origin, None)
 
     def oversized(self, limit_bytes: int, beginning: bytes = b"", end: bytes = b"") -> None:

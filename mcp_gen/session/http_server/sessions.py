@@ -11,9 +11,10 @@ from msgspec import Struct
 from mcp_gen.core.errors import UsageError
 
 if TYPE_CHECKING:
+    from mcp_gen.core.transport.protocols import Reply
     from mcp_gen.session.http_server.session import HttpSession
 
-__all__ = ["SessionLimits", "Sessions"]
+__all__ = ["SessionLimits", "Sessions", "key_thumbprint_of"]
 
 _log = logging.getLogger("mcp_gen.server")
 
@@ -25,6 +26,12 @@ SWEEPS_PER_LIMIT = 4
 """Number of idle checks within the shortest limit."""
 MAX_SWEEP_S = 60.0
 """Maximum number of seconds between two idle checks."""
+
+
+def key_thumbprint_of(reply: Reply) -> str | None:
+    """Return the thumbprint of the key that the token of a request is bound to, if it is."""
+    token = reply.admission.token
+    return None if token is None else token.key_thumbprint
 
 
 class SessionLimits(Struct, frozen=True):
@@ -81,11 +88,21 @@ class Sessions:
     def __contains__(self, id: str) -> bool:
         return id in self._open
 
-    def find(self, header: bytes, principal: str | None) -> HttpSession | None:
-        """Return the session that a header names if it is this client's, and mark it as active."""
+    def get(self, id: str) -> HttpSession | None:
+        """Return the open session with an id, whoever may use it."""
+        return self._open.get(id)
+
+    def find(self, header: bytes, reply: Reply) -> HttpSession | None:
+        """Return the session that a header names if it is this client's, and mark it as active.
+
+        A session whose first token was bound to a key belongs to the holder of that key alone.
+        """
         session = self._open.get(header.decode("latin-1").strip())
-        if session is None or session.principal != principal:
+        if session is None or session.principal != reply.principal:
             # Another client gets the same error as for a session that does not exist.
+            return None
+        key = session.key_thumbprint
+        if key is not None and key_thumbprint_of(reply) != key:
             return None
         session.mark_active()
         return session
@@ -122,7 +139,7 @@ class Sessions:
             # Searching all sessions is too costly for each request while there is no room.
             self._full_until_s = now_s + LOOKS_AGAIN_AFTER_S
             return False
-        longest.end()
+        longest.expire()
         return True
 
     def add(self, session: HttpSession, place: object) -> None:
@@ -154,7 +171,7 @@ class Sessions:
             silent_s = session.silent_s()
             if silent_s >= self.limits.idle_s or session.age_s() >= self.limits.lifetime_s:
                 _log.debug("a session ends: its client was silent, or its time is over")
-                session.end()
+                session.expire()
         self._timer = None
         if self._open:
             self._sweep_later(loop)

@@ -20,6 +20,7 @@ from mcp_gen.core.errors import (
 from mcp_gen.core.protocol_state import NotificationReceived
 from mcp_gen.core.revisions import find_revision
 from mcp_gen.core.transport.protocols import Answer
+from mcp_gen.session.kernel.errors import token_expired
 from mcp_gen.session.kernel.limits import OpenRequests
 from mcp_gen.session.messages.channel import NullChannel, ResponseChannel
 from mcp_gen.session.peer.session import RequestOrigin
@@ -84,7 +85,7 @@ class StatelessExchange(Generic[C]):
         assert task is not None
         channel = ResponseChannel(task, reply=reply) if reply.can_stream else NullChannel(task)
         origin = RequestOrigin(binding.profile, channel, headers=headers)
-        origin.principal = reply.principal
+        origin.principal, origin.admission = reply.principal, reply.admission
         # Earlier handshakes are not known, so each handshake is answered.
         origin.ready = not is_handshake
         if frame.id is UNSET or frame.id is None:
@@ -110,9 +111,19 @@ class StatelessExchange(Generic[C]):
                 status = 200
             return Answer(status, envelope.failure(frame.id, envelope.error_object(error)))
         self.tasks.add(task)
+        reply.on_expiry = task.cancel
         try:
-            return Answer(200, await self._kernel.run(call))
+            body = await self._kernel.run(call)
+            if call.missing_scopes and not reply.streaming:
+                return Answer(reply.forbid(call.missing_scopes), body)
+            return Answer(200, body)
+        except asyncio.CancelledError:
+            if reply.over or not reply.expired:
+                raise
+            task.uncancel()
+            return Answer(200, token_expired(call.id))
         finally:
+            reply.on_expiry = None
             self.tasks.discard(task)
             if counter is not None:
                 counter.leave(reply.principal)

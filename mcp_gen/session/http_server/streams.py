@@ -18,16 +18,17 @@ from msgspec import Struct
 from mcp_gen.core.transport import sse
 
 if TYPE_CHECKING:
+    from mcp_gen.core.envelope import RequestId
     from mcp_gen.core.stores.events import EventStore, StoredEvent
     from mcp_gen.core.transport.protocols import Receiver, Reply
     from mcp_wire.profile import Profile
 
-__all__ = ["Stream", "Streams"]
+__all__ = ["EVENT_ID", "MAX_LISTENING", "MAX_PENDING", "Stream", "Streams"]
 
 _log = logging.getLogger("mcp_gen.server")
 
 # A bounded number of digits: a client must not make the server parse a huge number.
-_EVENT_ID = re.compile(r"(?P<name>[gr](?P<stream>[0-9]{1,15}))-(?P<number>[0-9]{1,15})")
+EVENT_ID = re.compile(r"(?P<name>[gr](?P<stream>[0-9]{1,15}))-(?P<number>[0-9]{1,15})")
 
 MAX_LISTENING = 32
 """Streams of one session for messages that belong to no request; a further one ends the oldest."""
@@ -54,6 +55,8 @@ class Stream(Struct, eq=False):
     """True if the client knows the stream and may reconnect to it."""
     over: bool = False
     """True if no more messages will follow."""
+    asked: tuple[RequestId, ...] = ()
+    """Ids of the requests that it answers, where other processes must know them."""
 
     def put(self, message: bytes) -> None:
         """Send a message, or store it until the client reconnects."""
@@ -63,6 +66,9 @@ class Stream(Struct, eq=False):
         if streams.store is None:
             if reply is not None:
                 reply.send(sse.event(message))
+            return
+        if streams.acknowledges:
+            streams.put_acknowledged(self, message)
             return
         self.said += 1
         streams.store.append(streams.session_id, self.name, self.said, message)
@@ -78,8 +84,27 @@ class Stream(Struct, eq=False):
         if self.reply is reply:
             self.reply = None
 
-    def end(self) -> None:
-        """End the stream: no more messages will follow."""
+    def end(self, last: bytes | None = None) -> None:
+        """End the stream: no more messages will follow.
+
+        Args:
+            last: The last message; None for none.
+        """
+        streams = self.streams
+        if streams.acknowledges and streams.store is not None:
+            streams.end_acknowledged(self, last)
+            return
+        if last is not None:
+            self.put(last)
+        # The same as `finish`, inlined to save a call on the hot path.
+        self.over = True
+        if self.begun:
+            streams.open.pop(self.name, None)
+        if self.reply is not None:
+            self.reply.end()
+
+    def finish(self) -> None:
+        """Mark the stream as ended, and end the HTTP response that carries it."""
         self.over = True
         if self.begun:
             self.streams.open.pop(self.name, None)
@@ -92,7 +117,7 @@ class Stream(Struct, eq=False):
         if not self.name:
             self.name = self.streams.next_name("r")
         self.streams.open[self.name] = self
-        return sse.resume_point(self.event_id(0)) if self.streams.primes else b""
+        return self.streams.opening(self)
 
 
 class Streams:
@@ -127,6 +152,28 @@ class Streams:
         """Number of streams that have a name."""
         self._listening: list[Stream] = []
         self._pending: deque[bytes] | None = None
+
+    acknowledges = False
+    """True if messages are sent only once the store has acknowledged them; see `put_acknowledged`.
+
+    Then this and the next two methods are a subclass's.
+    """
+
+    def put_acknowledged(self, stream: Stream, message: bytes) -> None:
+        """Store a message, and send it once it is stored."""
+        raise NotImplementedError
+
+    def end_acknowledged(self, stream: Stream, last: bytes | None) -> None:
+        """Store the end of a stream, with its last message if it has one; send it once stored."""
+        raise NotImplementedError
+
+    def close_acknowledged(self, stream: Stream, hint: bytes) -> None:
+        """Close the response that carries a stream, after what is still being stored."""
+        raise NotImplementedError
+
+    def opening(self, stream: Stream) -> bytes:
+        """Return the events before the first message of a stream."""
+        return sse.resume_point(stream.event_id(0)) if self.primes else b""
 
     def negotiate(self, profile: Profile) -> None:
         """Apply the negotiated revision: whether streams can be resumed."""
@@ -211,7 +258,7 @@ class Streams:
             reply: HTTP response that carries the stream from now on.
             last_event_id: Id of the last event that the client has received.
         """
-        found = _EVENT_ID.fullmatch(last_event_id)
+        found = EVENT_ID.fullmatch(last_event_id)
         if self.store is None or found is None or int(found["stream"]) > self.count:
             return False
         name, number = found["name"], int(found["number"])
@@ -256,9 +303,16 @@ class Streams:
             finally:
                 stream.detach(reply)
 
-    def end_listening(self) -> None:
-        """End the streams for messages that belong to no request."""
+    def end_listening(self, retry_ms: int | None = None) -> None:
+        """End the streams for messages that belong to no request.
+
+        Args:
+            retry_ms: Milliseconds after which clients should open another; None leaves it to them.
+        """
         for stream in list(self._listening):
+            # Clients of earlier revisions take an event without data for a broken message.
+            if retry_ms is not None and self.primes and stream.reply is not None:
+                stream.reply.send(sse.retry(retry_ms))
             stream.end()
 
     # --- the rest of a duplex transport ---

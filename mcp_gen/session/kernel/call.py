@@ -32,6 +32,8 @@ class Call(Struct, Generic[C], eq=False):
         caller: Origin of the request.
         binding: Server bound to the request's revision.
         error_code: JSON-RPC error code of the response, once it has failed.
+        missing_scopes: Scopes that the token of the request lacks, if it failed for that reason.
+        may_retry: True if it failed because a shared store cannot be reached now.
         batch: JSON-RPC batch that the request came in, if any.
         task: Task that runs its handler; None before it has started.
         cancelled: True if the request is cancelled and gets no response.
@@ -46,6 +48,8 @@ class Call(Struct, Generic[C], eq=False):
     origin: RequestOrigin
     binding: RevisionBinding[C]
     error_code: int | None = None
+    missing_scopes: frozenset[str] = frozenset()
+    may_retry: bool = False
     batch: Batch | None = None
     task: asyncio.Task[None] | None = None
     cancelled: bool = False

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from mcp_gen.core.envelope import RequestId
 
 __all__ = [
+    "STORE_DOWN",
     "ClientMcpError",
     "InternalMcpError",
     "bad_params",
@@ -35,14 +36,24 @@ __all__ = [
     "internal_error",
     "is_cancelled",
     "is_for_peer",
+    "is_store_down",
+    "log_background_error",
     "masked",
     "masked_text",
+    "store_down",
+    "token_expired",
 ]
 
 _log = logging.getLogger("mcp_gen.server")
 _INTERNAL = envelope.ErrorObject(ProtocolError.code, "internal error")
 _CUT_OFF = envelope.ErrorObject(
     ProtocolError.code, "the server broke off this request before it was answered"
+)
+STORE_DOWN = "the sessions cannot be reached now; try again"
+STORE_LOST = "a store that the request needs cannot be reached now; it may have taken effect"
+_EXPIRED = envelope.ErrorObject(
+    InvalidRequest.code,
+    "the access token expired before this request was answered: send it again with a new token",
 )
 _FOR_PEER = (McpError, ProtocolError, ToolError, ResourceNotFound, RequestTimeout)
 """Errors that are raised for the peer to read; all others are failures."""
@@ -121,6 +132,40 @@ def error_for_peer(error: BaseException, what: str, *, mask: bool = False) -> en
     return _INTERNAL
 
 
+def is_store_down(error: BaseException) -> bool:
+    """Return True if a shared store could not be reached."""
+    if not isinstance(error, McpGenError) or isinstance(error, McpError | ProtocolError):
+        return False
+    # Loaded with the first such error: only a shared store raises it.
+    from mcp_gen.core.stores.failures import StoreDown
+
+    return isinstance(error, StoreDown)
+
+
+def store_down(error: BaseException) -> envelope.ErrorObject | None:
+    """Return the JSON-RPC error for a store that cannot be reached now; None for other errors.
+
+    It does not say where the store is.
+    """
+    if not is_store_down(error):
+        return None
+    _log.warning("a request was not answered: %s", error)
+    return envelope.ErrorObject(ProtocolError.code, STORE_LOST, {"reason": "store_down"})
+
+
+def log_background_error(what: str, error: BaseException) -> None:
+    """Log the error of work that nobody waits for: one line if a shared store is down.
+
+    Args:
+        what: What has failed.
+        error: Its error.
+    """
+    if is_store_down(error):
+        _log.warning("%s: %s", what, error)
+    else:
+        _log.error(what, exc_info=error)
+
+
 def internal_error(id: RequestId) -> bytes:
     """Return the error response to a request whose handler failed for a private reason."""
     return envelope.failure(id, _INTERNAL)
@@ -129,6 +174,11 @@ def internal_error(id: RequestId) -> bytes:
 def cut_off(id: RequestId) -> bytes:
     """Return the error response to a request that the server broke off, as at its own end."""
     return envelope.failure(id, _CUT_OFF)
+
+
+def token_expired(id: RequestId) -> bytes:
+    """Return the error response to a request whose stream ends with its access token."""
+    return envelope.failure(id, _EXPIRED)
 
 
 def is_cancelled() -> bool:

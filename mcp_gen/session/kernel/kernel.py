@@ -22,6 +22,7 @@ from mcp_gen.core.bounds import check_bounds
 from mcp_gen.core.checks.finite import check_finite
 from mcp_gen.core.error_groups import primary_error
 from mcp_gen.core.errors import (
+    InsufficientScope,
     InvalidParams,
     McpError,
     MethodNotFound,
@@ -34,10 +35,16 @@ from mcp_gen.core.mistakes.checks import check_callable
 from mcp_gen.core.peer_values import shortened
 from mcp_gen.core.projection.project import restate
 from mcp_gen.core.revisions import find_revision, per_request, with_handshake
-from mcp_gen.core.text_encoding import long_text_field, pre_encode_texts
+from mcp_gen.core.text_encoding import Piece, join_pieces, long_field, take_long_values
 from mcp_gen.session.kernel.binding import Bindings, RevisionBinding, timed
 from mcp_gen.session.kernel.call import Call
-from mcp_gen.session.kernel.errors import bad_params, cut_off, error_for_peer, is_cancelled
+from mcp_gen.session.kernel.errors import (
+    bad_params,
+    cut_off,
+    error_for_peer,
+    is_cancelled,
+    store_down,
+)
 from mcp_gen.session.kernel.hook_results import check_result, restate_result
 from mcp_gen.session.kernel.lifecycle import lifecycle_of, unsupported
 from mcp_gen.session.kernel.limits import Limits
@@ -107,7 +114,7 @@ class Kernel(Generic[C]):
         context: Callable[[RequestId | None, RequestOrigin, dict[str, Any] | None], C],
         offered: Callable[[], frozenset[str]],
         server_info: Any,
-        limits: Limits = Limits(),  # noqa: B008  # it is frozen
+        limits: Limits = Limits(),
         mask_errors: bool = False,
     ) -> None:
         self.revisions = tuple(revisions)
@@ -411,6 +418,8 @@ class Kernel(Generic[C]):
         primary = primary_error(error)
         if isinstance(primary, McpError | ProtocolError):
             call.error_code = primary.code
+            if isinstance(primary, InsufficientScope):
+                call.missing_scopes = primary.missing
         elif isinstance(primary, KeyboardInterrupt):
             # As Ctrl-C does it: whoever serves ends in good order, and answers what is open.
             asyncio.get_running_loop().call_soon(signal.raise_signal, signal.SIGINT)
@@ -418,6 +427,10 @@ class Kernel(Generic[C]):
             return cut_off(call.id)
         elif cancelled and isinstance(primary, asyncio.CancelledError):
             raise primary
+        down = store_down(primary)
+        if down is not None:
+            call.error_code, call.may_retry = down.code, True
+            return envelope.failure(call.id, down)
         what = call.route.method.name
         return envelope.failure(call.id, error_for_peer(error, what, mask=self.mask_errors))
 
@@ -461,16 +474,19 @@ class Kernel(Generic[C]):
         if binding.identity:
             result = binding.with_identity(result)
         check_bounds(result)
-        field = long_text_field(result.__class__)
+        pieces: Sequence[Piece] = ()
+        field = long_field(result.__class__)
         if field:
-            result = pre_encode_texts(result, field)
+            result, pieces = take_long_values(result, field)
+            if pieces:
+                call.result = None  # not kept beside the pieces
         answer = envelope.response(call.id, result)
         method = call.route.method
         # The results of tools have been checked, where their types can hold floats.
         is_checked = method is binding.profile.call_tool and result.__class__ is method.results[0]
         if not is_checked and b"null" in answer:
             check_finite(result, answer, method.name)
-        return answer
+        return join_pieces(answer, pieces) if pieces else answer
 
     def _check_arm(self, call: Call[C], kind: type[Any]) -> None:
         """Check that an extension's result type may answer the request.

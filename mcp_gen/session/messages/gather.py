@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from typing import Any
 
 __all__ = ["gather_all", "wait_or_cancel"]
@@ -37,7 +37,7 @@ async def gather_all(*questions: Awaitable[Any]) -> tuple[Any, ...]:
 
 
 async def wait_or_cancel(
-    tasks: Callable[[], list[asyncio.Task[Any]]],
+    tasks: Callable[[], Sequence[asyncio.Future[Any]]],
     grace_s: float,
     give_up: Callable[[], None] | None = None,
 ) -> None:

@@ -15,6 +15,7 @@ from mcp_gen.core.errors import UsageError
 from mcp_gen.core.extensions.extensions import CLIENT, Extensions, declared, owner_of
 from mcp_gen.core.loose_json import read_as
 from mcp_gen.core.peer_limits import text_bytes
+from mcp_gen.core.transport.authorizing import UNVERIFIED
 from mcp_gen.session.messages.custom_methods import as_params, check_name, notification_row
 from mcp_gen.session.messages.outbound import Outbound
 from mcp_gen.session.messages.sender import RequestSender, RevisionAdapter, SendingLayer
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Hashable, Iterable, Sequence
 
     from mcp_gen.core.peer_limits import PeerLimits
+    from mcp_gen.core.transport.authorizing import Admission
     from mcp_gen.session.messages.channel import Channel
     from mcp_wire.method import Method
     from mcp_wire.profile import Profile
@@ -233,6 +235,9 @@ class Session(ABC):
         """
         caller.profile = profile
         caller.ready = True
+        if caller.admission is not None:
+            # Tokens belong to requests: a session keeps none, and has no scope by itself.
+            caller.admission = UNVERIFIED
         self.origin = caller
         self.unsaved = True
         self.declared = self.host.declared_capabilities()
@@ -298,6 +303,16 @@ class Session(ABC):
             await sender_for(profile, self.channel, self.host, self).notify(profile.log, params)
             await self.channel.drain()
 
+    def defers(self, topic: bytes) -> bool:
+        """Return True if this process must not send a change to the session now.
+
+        Another process sends it, or this one once a stream to the client is open.
+
+        Args:
+            topic: Name of the change, in a form that processes can exchange.
+        """
+        return False
+
     @abstractmethod
     def end(self) -> None:
         """End the session: requests in flight get a grace period, then the connection closes."""
@@ -330,6 +345,9 @@ class RequestOrigin(Struct, eq=False):
         agreed: Revision that a handshake in progress will set if all its hooks succeed.
         stated_revision: Revision that the transport names beside the message (HTTP header).
         principal: Stable name of the authenticated client; None without authentication.
+        admission: Verified credentials of the request; None on transports that have none.
+        required_scopes: Scopes that its token was checked for, and has.
+        away_from: Id of the session of a request that is run away from it, by a worker.
     """
 
     profile: Profile
@@ -342,6 +360,9 @@ class RequestOrigin(Struct, eq=False):
     agreed: Profile | None = None
     stated_revision: str | None = None
     principal: str | None = None
+    admission: Admission | None = None
+    required_scopes: frozenset[str] = frozenset()
+    away_from: str | None = None
     _read: tuple[Any, latest.ClientCapabilities] | None = None
     """The capabilities, as they came and as the newest type; kept because filters ask often."""
 
@@ -379,6 +400,8 @@ class RequestOrigin(Struct, eq=False):
         same.client_info = self.client_info
         same.ready = self.ready
         same.principal = self.principal
+        same.admission = self.admission
+        same.away_from = self.away_from
         return same
 
 

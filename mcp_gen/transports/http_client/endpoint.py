@@ -29,9 +29,11 @@ from mcp_gen.transports.http_client.pool import HttpxClient, Pool, Requests, Res
 from mcp_gen.transports.lines import LINES_AT_ONCE
 
 if TYPE_CHECKING:
-    from mcp_gen.core.transport.protocols import Lines
+    from mcp_gen.core.transport.authorizing import RequestAuthorizer
+    from mcp_gen.core.transport.protocols import Lines, PausableTimeout
+    from mcp_gen.transports.http_client.authorized import AuthorizedSender
 
-__all__ = ["CHUNK_LINES", "HeadersFrom", "HttpEndpoint", "media_type", "read_whole", "refusal"]
+__all__ = ["CHUNK_LINES", "HeadersFrom", "HttpEndpoint", "media_type", "read_whole"]
 
 HeadersFrom: TypeAlias = (
     Mapping[str, str] | Callable[[], Mapping[str, str] | Awaitable[Mapping[str, str]]]
@@ -45,6 +47,8 @@ ADVICE = {
     404: ": check the path of the URL, which often ends in /mcp",
 }
 """Advice on a status that came without a JSON-RPC error."""
+LOGIN = "; give `auth=OAuth()` of mcp_gen.auth to log in, or `bearer_token=`"
+"""The next step where a token is wanted and none was sent."""
 MAX_REFUSAL_BYTES = 64 * 1024
 """Maximum size of the body of an error response that is read, in bytes."""
 KEEPS_METHOD = (307, 308)
@@ -70,9 +74,11 @@ class HttpEndpoint:
         bearer_token: A constant bearer token; None for none.
         client: An AsyncClient of httpx2 or httpx; None for a connection pool of its own.
         connect_timeout_s: Seconds to wait for a connection. Not used with `client`.
+        auth: Gives each request its credentials; None for none.
 
     Raises:
-        UsageError: The URL is no http or https URL, or a header is invalid.
+        UsageError: The URL is no http or https URL, a header is invalid, or there are credentials
+            beside those of `auth`.
     """
 
     def __init__(
@@ -81,6 +87,7 @@ class HttpEndpoint:
         *,
         headers: HeadersFrom | None = None,
         bearer_token: str | None = None,
+        auth: RequestAuthorizer | None = None,
         client: Any = None,
         connect_timeout_s: float = 30.0,
     ) -> None:
@@ -105,9 +112,21 @@ class HttpEndpoint:
         self._requests: Requests = (
             Pool(connect_timeout_s) if client is None else HttpxClient(client)
         )
+        self._authorized: AuthorizedSender | None = None
+        if auth is not None:
+            # Loaded only with an authorizer.
+            from mcp_gen.transports.http_client.authorized import AuthorizedSender, check_authorizer
+
+            check_authorizer(auth, url, self._constant, client)
+            self._authorized = AuthorizedSender(auth, self.origin)
 
     async def send(
-        self, method: str, headers: Lines, body: bytes | None = None, url: str | None = None
+        self,
+        method: str,
+        headers: Lines,
+        body: bytes | None = None,
+        url: str | None = None,
+        limit: PausableTimeout | None = None,
     ) -> Response:
         """Send a request to the endpoint, or to another URL of its origin.
 
@@ -116,8 +135,10 @@ class HttpEndpoint:
             headers: Header lines beside the endpoint's own.
             body: The body; None for none.
             url: The URL; None for the endpoint's own. Redirects of the latter are remembered.
+            limit: Time limit of the one who waits, paused while credentials are had.
 
         Raises:
+            AuthError: The server asks for a token, and none can be had.
             TransportError: The server cannot be reached, or redirects to another origin.
             SessionLost: The server disconnected before it responded.
         """
@@ -132,7 +153,12 @@ class HttpEndpoint:
         at = url or self.url
         for _ in range(MAX_REDIRECTS):
             try:
-                response = await self._requests.send(method, at, lines, body)
+                if self._authorized is None:
+                    response = await self._requests.send(method, at, lines, body)
+                else:
+                    response = await self._authorized.send(
+                        self._requests, method, at, lines, body, own=own, limit=limit
+                    )
             except TransportError as error:
                 secrets = self._secrets | url_secrets(at) | _header_secrets(own)
                 text = f"{_shown(at)}: {error}"
@@ -155,6 +181,8 @@ class HttpEndpoint:
     def principal(self) -> Hashable:
         """Digest of the user's headers, to tell users apart; None if the user gave no headers.
 
+        With an authorizer, its identity is a part of it.
+
         The headers cannot be recovered from it. If they are not available synchronously, a new
         object is returned each time, so that two users are never taken for the same one.
         """
@@ -172,7 +200,11 @@ class HttpEndpoint:
                 lines += _header_lines(given)
             except Exception:
                 return object()
-        return blake2b(repr(lines).encode(), digest_size=16).digest() if lines else None
+        own = blake2b(repr(lines).encode(), digest_size=16).digest() if lines else None
+        if self._authorized is None:
+            return own
+        identity = self._authorized.identity
+        return own if identity is None else (own, identity)
 
     def within(self, url: str) -> str:
         """Resolve a URL relative to the endpoint's, and check that it has the same origin.
@@ -203,6 +235,45 @@ class HttpEndpoint:
         text = str(error)
         if f"://{urlsplit(self.url).netloc}" not in text and not text.startswith(self.shown):
             error.args = (f"{self.shown}: {text}", *error.args[1:])
+
+    async def refusal(self, response: Response, what: str) -> tuple[HttpError, bytes]:
+        """Return the error for a response with an error status, and its body if it is a message.
+
+        Args:
+            response: The response.
+            what: What was refused, for the error message.
+
+        Returns:
+            The error, and the body if it is a JSON-RPC error with an id, else empty bytes.
+        """
+        body = b""
+        with contextlib.suppress(TransportError):  # without the body, the status is reported
+            body = await read_whole(response, MAX_REFUSAL_BYTES)
+        error, has_id = _error_in(body)
+        description = f": {error}" if error else ADVICE.get(response.status, "")
+        headers = {
+            name: value
+            for name in ("www-authenticate", "retry-after", "allow")
+            if (value := response.headers.get(name))
+        }
+        wants_token = "bearer" in headers.get("www-authenticate", "").lower()
+        next_step = LOGIN if response.status == 401 and wants_token and self._is_anonymous else ""
+        return (
+            HttpError(
+                f"{self.shown}: {what}: HTTP status {response.status}{description}{next_step}",
+                response.status,
+                error,
+                headers,
+            ),
+            body if has_id else b"",
+        )
+
+    @property
+    def _is_anonymous(self) -> bool:
+        """True if no request has credentials."""
+        if self._authorized is not None or self._headers_function is not None:
+            return False
+        return all(name != b"authorization" for name, _ in self._constant)
 
     def intercept(self, wrap: Callable[[Requests], Requests]) -> None:
         """Put something around what sends the requests; before the first one."""
@@ -255,38 +326,6 @@ async def read_whole(response: Response, limit_bytes: int) -> bytes:
                 # What has arrived already is received without a wait.
                 await asyncio.sleep(0)
     return bytes(body)
-
-
-async def refusal(response: Response, what: str) -> tuple[HttpError, bytes]:
-    """Return the error for a response with an error status, and its body if it is a message.
-
-    Args:
-        response: The response.
-        what: Beginning of the error message.
-
-    Returns:
-        The error, and the body if it is a JSON-RPC error with an id, else empty bytes.
-    """
-    body = b""
-    with contextlib.suppress(TransportError):  # without the body, the status is reported
-        body = await read_whole(response, MAX_REFUSAL_BYTES)
-    error, has_id = _error_in(body)
-    description = f": {error}" if error else ""
-    headers = {
-        name: value
-        for name in ("www-authenticate", "retry-after", "allow")
-        if (value := response.headers.get(name))
-    }
-    advice = "" if error else ADVICE.get(response.status, "")
-    return (
-        HttpError(
-            f"{what}: HTTP status {response.status}{description}{advice}",
-            response.status,
-            error,
-            headers,
-        ),
-        body if has_id else b"",
-    )
 
 
 def _error_in(body: bytes) -> tuple[McpError | None, bool]:

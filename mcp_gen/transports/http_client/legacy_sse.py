@@ -6,23 +6,26 @@ Source: https://modelcontextprotocol.io/specification/2024-11-05/basic/transport
 from __future__ import annotations
 
 import asyncio
+import contextlib
 from contextlib import aclosing
 from typing import TYPE_CHECKING, Any
 
 from mcp_gen.core.errors import (
+    AuthError,
     McpGenError,
     ProtocolError,
     SessionLost,
     TransportError,
 )
 from mcp_gen.core.transport.sse import StreamPosition
-from mcp_gen.transports.http_client.endpoint import HeadersFrom, media_type, refusal
+from mcp_gen.transports.http_client.endpoint import HeadersFrom, media_type
 from mcp_gen.transports.http_client.listening import EVENTS, events_of
 from mcp_gen.transports.http_client.posting import PostingTransport
 from mcp_gen.transports.lines import DEFAULT_MAX_MESSAGE_BYTES
 
 if TYPE_CHECKING:
-    from mcp_gen.core.transport.protocols import Lines, PostedRequest, Receiver
+    from mcp_gen.core.transport.authorizing import RequestAuthorizer
+    from mcp_gen.core.transport.protocols import Lines, PausableTimeout, PostedRequest, Receiver
     from mcp_gen.core.transport.sse import Event
     from mcp_gen.transports.http_client.pool import Response
     from mcp_wire.profile import Profile
@@ -48,10 +51,12 @@ class LegacySseTransport(PostingTransport):
             pool of the transport's own.
         max_message_bytes: Maximum size of a received message, in bytes.
         connect_timeout_s: Seconds to wait for a connection. Not used with `client`.
+        auth: Gives each request its credentials, such as `mcp_gen.auth.OAuth`; None for none.
         endpoint_timeout_s: Seconds to wait for the first event, `endpoint`.
 
     Raises:
-        UsageError: The URL is no http or https URL, or a header is invalid.
+        UsageError: The URL is no http or https URL, a header is invalid, or there are credentials
+            beside those of `auth`.
     """
 
     def __init__(
@@ -63,6 +68,7 @@ class LegacySseTransport(PostingTransport):
         client: Any = None,
         max_message_bytes: int = DEFAULT_MAX_MESSAGE_BYTES,
         connect_timeout_s: float = 30.0,
+        auth: RequestAuthorizer | None = None,
         endpoint_timeout_s: float = 10.0,
     ) -> None:
         super().__init__(
@@ -72,6 +78,7 @@ class LegacySseTransport(PostingTransport):
             client=client,
             max_message_bytes=max_message_bytes,
             connect_timeout_s=connect_timeout_s,
+            auth=auth,
         )
         self._endpoint_timeout_s = endpoint_timeout_s
         self._post_to = ""
@@ -87,9 +94,10 @@ class LegacySseTransport(PostingTransport):
         """
         self._receiver = receiver
         found: asyncio.Future[str] = asyncio.get_running_loop().create_future()
-        self._outbox.begin(self._read_stream(found))
         try:
-            async with asyncio.timeout(self._endpoint_timeout_s):
+            async with asyncio.timeout(self._endpoint_timeout_s) as timeout:
+                pausable = _PausableTimeout(timeout, self._endpoint_timeout_s)
+                self._outbox.begin(self._read_stream(found, pausable))
                 self._post_to = self._endpoint.within(await found)
         except BaseException as error:
             # The transport is not open yet, so `close` would not be called.
@@ -99,7 +107,7 @@ class LegacySseTransport(PostingTransport):
                     f"{self._endpoint.shown}: expected the event `endpoint` in "
                     f"{self._endpoint_timeout_s:g} s, got none"
                 ) from None
-            if isinstance(error, McpGenError):
+            if isinstance(error, McpGenError) and not isinstance(error, AuthError):
                 self._endpoint.name_in(error)
             raise
 
@@ -111,10 +119,11 @@ class LegacySseTransport(PostingTransport):
     async def listen(self) -> None:
         """Do nothing: all messages arrive on the one stream."""
 
-    async def _read_stream(self, found: asyncio.Future[str]) -> None:
+    async def _read_stream(self, found: asyncio.Future[str], limit: PausableTimeout) -> None:
         cause: BaseException | None = None
         try:
-            response = await self._endpoint.send("GET", [*GET_HEADERS, *self._version])
+            lines = [*GET_HEADERS, *self._version]
+            response = await self._endpoint.send("GET", lines, limit=limit)
             try:
                 await self._read(response, found)
             finally:
@@ -131,7 +140,7 @@ class LegacySseTransport(PostingTransport):
 
     async def _read(self, response: Response, found: asyncio.Future[str]) -> None:
         if response.status != 200:
-            raise (await refusal(response, f"{self._endpoint.shown}: the stream was refused"))[0]
+            raise (await self._endpoint.refusal(response, "the stream was refused"))[0]
         if media_type(response) != EVENTS:
             raise ProtocolError(f"expected {EVENTS}, got {media_type(response) or 'nothing'}")
         # Every answer comes on this stream: it goes on after one that is too large.
@@ -153,13 +162,36 @@ class LegacySseTransport(PostingTransport):
 
     async def _exchange(self, message: bytes, headers: Lines, asked: PostedRequest) -> None:
         # The response arrives on the SSE stream.
-        await self._post_notification(message, headers)
+        await self._post(message, headers, asked)
 
     async def _post_notification(self, message: bytes, headers: Lines) -> None:
+        await self._post(message, headers, None)
+
+    async def _post(self, message: bytes, headers: Lines, limit: PausableTimeout | None) -> None:
         lines = [*POST_HEADERS, *self._version, *headers]
-        response = await self._endpoint.send("POST", lines, message, self._post_to)
+        response = await self._endpoint.send("POST", lines, message, self._post_to, limit)
         try:
             if response.status >= 300:
-                raise (await refusal(response, f"{self._endpoint.shown}: it was refused"))[0]
+                raise (await self._endpoint.refusal(response, "it was refused"))[0]
         finally:
             await response.aclose()
+
+
+class _PausableTimeout:
+    """The time limit of `start`, which waits for the stream to begin."""
+
+    def __init__(self, timeout: asyncio.Timeout, timeout_s: float) -> None:
+        self._timeout = timeout
+        self._timeout_s = timeout_s
+        self._paused = False
+
+    def pause(self) -> None:
+        self._paused = self._timeout.when() is not None and not self._timeout.expired()
+        if self._paused:
+            self._timeout.reschedule(None)
+
+    def resume(self) -> None:
+        if self._paused:
+            # `start` is still waiting, or it was cancelled.
+            with contextlib.suppress(RuntimeError):
+                self._timeout.reschedule(asyncio.get_running_loop().time() + self._timeout_s)

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from mcp_gen.core.errors import SessionLost, TransportError
+from mcp_gen.core.errors import AuthError, SessionLost, TransportError
 from mcp_gen.core.transport.sse import Event, EventReader, StreamPosition
 from mcp_gen.transports.http_client.endpoint import CHUNK_LINES, media_type
 from mcp_gen.transports.lines import LINES_AT_ONCE
@@ -161,6 +161,9 @@ class EventListener:
                     return
             except TransportError as error:
                 _log.debug("the stream for notifications ended: %s", error)
+            except AuthError as error:
+                _log.warning("no notifications of the server: %s", error)
+                return
             except Exception:
                 _log.exception("the stream for notifications ended")
                 return

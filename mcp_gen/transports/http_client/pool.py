@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, Mapping
+from collections.abc import AsyncGenerator, Callable, Mapping
 from contextlib import aclosing
-from typing import TYPE_CHECKING, Any, Protocol
+from importlib.util import find_spec
+from typing import TYPE_CHECKING, Any, Literal, Protocol
 from urllib.parse import quote, urlsplit
 
 from mcp_gen.core.errors import SessionLost, TransportError, UsageError
 from mcp_gen.core.transport.addresses import is_loopback
+from mcp_gen.transports.http_client.kept import KeptConnections
 
 if TYPE_CHECKING:
     from mcp_gen.core.transport.protocols import Lines
@@ -94,12 +96,19 @@ class Pool:
 
     Args:
         connect_timeout_s: Seconds to wait for a connection.
+        parser: The HTTP parser; `"auto"` is httptools where it is installed, else h11. Connections
+            through a proxy always have h11.
     """
 
-    def __init__(self, connect_timeout_s: float) -> None:
+    def __init__(
+        self, connect_timeout_s: float, parser: Literal["auto", "h11", "httptools"] = "auto"
+    ) -> None:
+        self._connect_timeout_s = connect_timeout_s
         self._extensions = {"timeout": {"connect": connect_timeout_s}}
-        self._pools: dict[str, Any] = {}
-        self._urls: dict[str, tuple[Any, Any, tuple[bytes, bytes]]] = {}
+        self._parser = parser
+        self._ssl_context: Any = None
+        self._origins: dict[tuple[str, str, int], KeptConnections] = {}
+        self._urls: dict[str, tuple[KeptConnections, Any, tuple[bytes, bytes]]] = {}
 
     async def send(
         self, method: str, url: str, headers: Lines, body: bytes | None
@@ -114,7 +123,7 @@ class Pool:
                 # A server may redirect to ever other URLs.
                 self._urls.clear()
             known = self._urls[url] = self._prepare(url)
-        pool, target, host = known
+        connections, target, host = known
         lines = [host, *headers]
         if body is not None:
             lines.append((b"content-length", b"%d" % len(body)))
@@ -122,21 +131,22 @@ class Pool:
             method, target, headers=lines, content=body, extensions=self._extensions
         )
         try:
-            return PooledResponse(await pool.handle_async_request(request))
+            response, connection = await connections.send(request)
+            return PooledResponse(response, connection, connections)
         except Exception as error:
             raise _translate_error(error) from error
 
     async def aclose(self) -> None:
         """Close all connections."""
-        pools, self._pools = self._pools, {}
+        origins, self._origins = self._origins, {}
         self._urls.clear()
-        for pool in pools.values():
-            await pool.aclose()
+        for connections in origins.values():
+            await connections.aclose()
 
-    def _prepare(self, url: str) -> tuple[Any, Any, tuple[bytes, bytes]]:
+    def _prepare(self, url: str) -> tuple[KeptConnections, Any, tuple[bytes, bytes]]:
         import httpcore2  # see `send`
 
-        scheme, name, _ = origin_of(url)
+        origin = scheme, name, _ = origin_of(url)
         parts = urlsplit(url)
         # A host may be an internationalized name, or an IPv6 address.
         try:
@@ -152,36 +162,68 @@ class Pool:
         host_header = b"[%b]" % host if b":" in host else host
         if parts.port is not None:
             host_header = b"%b:%d" % (host_header, parts.port)
-        return self._pool(scheme, name), at, (b"host", host_header)
+        connections = self._origins.get(origin)
+        if connections is None:
+            make = self._maker(at.origin, _proxy_for(scheme, name))
+            connections = self._origins[origin] = KeptConnections(make)
+        return connections, at, (b"host", host_header)
 
-    def _pool(self, scheme: str, host: str) -> Any:
-        # As in `send`; urllib.request also imports http.client and email.
-        from urllib.request import getproxies, proxy_bypass
-
+    def _maker(self, origin: Any, proxy: str) -> Callable[[], Any]:
         # Loaded with the first connection.
         import httpcore2
 
         # Loaded with the first connection.
         from mcp_gen.transports.http_client.sockets import SocketBackend
 
-        proxies = getproxies()
-        proxy = proxies.get(scheme) or proxies.get("all") or ""
-        # A proxy would resolve loopback hosts to itself.
-        if is_loopback(host) or proxy_bypass(host):
-            proxy = ""
-        elif proxy and not proxy.startswith(("http://", "https://")):
-            raise TransportError(
-                "the environment names a proxy that is none of HTTP: give a client that has it"
+        backend = SocketBackend()
+        if not proxy and self._has_httptools:
+            # Loaded with the first connection.
+            from mcp_gen.transports.http_client.answers import ParsedConnection
+
+            context = self._tls() if origin.scheme == b"https" else None
+            return lambda: ParsedConnection(
+                origin,
+                backend,
+                connect_timeout_s=self._connect_timeout_s,
+                keep_s=IDLE_S,
+                ssl_context=context,
             )
-        if proxy not in self._pools:
-            self._pools[proxy] = httpcore2.AsyncConnectionPool(
-                proxy=_proxy(proxy),
-                max_connections=None,
-                max_keepalive_connections=20,
-                keepalive_expiry=IDLE_S,
-                network_backend=SocketBackend(),
-            )
-        return self._pools[proxy]
+        # It only makes connections; `KeptConnections` keeps them at less cost.
+        factory = httpcore2.AsyncConnectionPool(
+            proxy=_proxy(proxy), keepalive_expiry=IDLE_S, network_backend=backend
+        )
+        return lambda: factory.create_connection(origin)
+
+    @property
+    def _has_httptools(self) -> bool:
+        if self._parser == "auto":
+            return find_spec("httptools") is not None
+        return self._parser == "httptools"
+
+    def _tls(self) -> Any:
+        import httpcore2  # see `send`
+
+        if self._ssl_context is None:
+            self._ssl_context = httpcore2.default_ssl_context()
+            self._ssl_context.set_alpn_protocols(["http/1.1"])
+        return self._ssl_context
+
+
+def _proxy_for(scheme: str, host: str) -> str:
+    """Return the URL of the environment's proxy for a host; empty for none."""
+    # As in `Pool.send`; urllib.request also imports http.client and email.
+    from urllib.request import getproxies, proxy_bypass
+
+    proxies = getproxies()
+    proxy = proxies.get(scheme) or proxies.get("all") or ""
+    # A proxy would resolve loopback hosts to itself.
+    if is_loopback(host) or proxy_bypass(host):
+        return ""
+    if proxy and not proxy.startswith(("http://", "https://")):
+        raise TransportError(
+            "the environment names a proxy that is none of HTTP: give a client that has it"
+        )
+    return proxy
 
 
 def _proxy(url: str) -> Any:
@@ -201,10 +243,12 @@ class PooledResponse:
         lines: The header lines as they came: a header may be there more than once.
     """
 
-    __slots__ = ("_response", "headers", "lines", "status")
+    __slots__ = ("_connection", "_connections", "_stream", "headers", "lines", "status")
 
-    def __init__(self, response: Any) -> None:
-        self._response = response
+    def __init__(self, response: Any, connection: Any, connections: KeptConnections) -> None:
+        self._stream = response.stream
+        self._connection = connection
+        self._connections = connections
         self.status: int = response.status
         self.lines: Lines = response.headers
         headers: dict[str, str] = {}
@@ -216,7 +260,7 @@ class PooledResponse:
     async def chunks(self) -> AsyncGenerator[bytes, None]:
         """Yield the body in chunks."""
         try:
-            async with aclosing(self._response.stream.__aiter__()) as parts:
+            async with aclosing(self._stream.__aiter__()) as parts:
                 async for part in parts:
                     yield part
         except Exception as error:
@@ -224,7 +268,13 @@ class PooledResponse:
 
     async def aclose(self) -> None:
         """Release the response."""
-        await self._response.stream.aclose()
+        connection, self._connection = self._connection, None
+        if connection is None:
+            return
+        try:
+            await self._stream.aclose()
+        finally:
+            await self._connections.release(connection)
 
 
 class HttpxClient:

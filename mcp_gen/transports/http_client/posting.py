@@ -11,7 +11,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from mcp_gen.core.errors import McpGenError, TransportError
+from mcp_gen.core.errors import AuthError, McpGenError, TransportError
 from mcp_gen.transports.http_client.endpoint import HeadersFrom, HttpEndpoint
 from mcp_gen.transports.http_client.outbox import Outbox
 from mcp_gen.transports.lines import DEFAULT_MAX_MESSAGE_BYTES
@@ -19,6 +19,7 @@ from mcp_gen.transports.lines import DEFAULT_MAX_MESSAGE_BYTES
 if TYPE_CHECKING:
     from collections.abc import Hashable
 
+    from mcp_gen.core.transport.authorizing import RequestAuthorizer
     from mcp_gen.core.transport.protocols import Lines, PostedRequest, Receiver
     from mcp_gen.transports.http_client.pool import Requests
 
@@ -38,6 +39,7 @@ class PostingTransport(ABC):
         client: An AsyncClient of httpx2 or httpx.
         max_message_bytes: Maximum size of a received message, in bytes.
         connect_timeout_s: Seconds to wait for a connection.
+        auth: Gives each request its credentials.
 
     Raises:
         UsageError: The URL is no http or https URL, or a header contains a line break.
@@ -52,6 +54,7 @@ class PostingTransport(ABC):
         client: Any = None,
         max_message_bytes: int = DEFAULT_MAX_MESSAGE_BYTES,
         connect_timeout_s: float = 30.0,
+        auth: RequestAuthorizer | None = None,
     ) -> None:
         self._endpoint = HttpEndpoint(
             url,
@@ -59,6 +62,7 @@ class PostingTransport(ABC):
             bearer_token=bearer_token,
             client=client,
             connect_timeout_s=connect_timeout_s,
+            auth=auth,
         )
         self._max = max_message_bytes
         self._receiver: Receiver | None = None
@@ -142,6 +146,8 @@ class PostingTransport(ABC):
     async def _ask(self, message: bytes, headers: Lines, asked: PostedRequest) -> None:
         try:
             await self._exchange(message, headers, asked)
+        except AuthError as error:
+            asked.fail(error)
         except McpGenError as error:
             self._endpoint.name_in(error)
             asked.fail(error)

@@ -12,7 +12,7 @@ import httpcore2
 
 from mcp_gen.core.errors import TransportError
 
-__all__ = ["SocketBackend"]
+__all__ = ["SocketBackend", "SocketStream"]
 
 WRITE_AT_ONCE_BYTES = 64 * 1024
 """Bytes of a request that are buffered before they are written."""
@@ -37,7 +37,7 @@ class SocketBackend(httpcore2.AsyncNetworkBackend):
         timeout: float | None = None,  # noqa: ASYNC109  # httpcore2 says so
         local_address: str | None = None,
         socket_options: Iterable[Any] | None = None,
-    ) -> httpcore2.AsyncNetworkStream:
+    ) -> SocketStream:
         """Connect to whichever address of the host accepts.
 
         Raises:
@@ -55,10 +55,10 @@ class SocketBackend(httpcore2.AsyncNetworkBackend):
             raise httpcore2.ConnectTimeout(f"no connection in {timeout:g} s") from None
         except OSError as error:
             raise httpcore2.ConnectError(error.strerror or str(error)) from error
-        return _SocketStream(protocol)
+        return SocketStream(protocol)
 
 
-class _SocketStream(httpcore2.AsyncNetworkStream):
+class SocketStream(httpcore2.AsyncNetworkStream):
     """Stream of one connection. Written data is sent when httpcore2 begins to read."""
 
     def __init__(self, protocol: _SocketProtocol) -> None:
@@ -82,7 +82,19 @@ class _SocketStream(httpcore2.AsyncNetworkStream):
         if self._unsent:
             self._flush()
             self._cut, self._interim_responses = b"\n", 0
-        data = await self._protocol.read()
+        protocol = self._protocol
+        if not protocol.received and not protocol.ended:
+            protocol.reader = asyncio.get_running_loop().create_future()
+            await protocol.reader
+        received = protocol.received
+        if not received and protocol.error is not None:
+            raise httpcore2.ReadError(str(protocol.error)) from protocol.error
+        data = received[0] if len(received) == 1 else b"".join(received)
+        received.clear()
+        protocol.received_bytes = 0
+        if protocol.is_paused:
+            protocol.is_paused = False
+            protocol.transport.resume_reading()
         if self._cut is not None:
             if self._cut == b"\n" and data.startswith(_SUCCESS):
                 self._cut = None
@@ -162,6 +174,11 @@ class _SocketStream(httpcore2.AsyncNetworkStream):
         protocol.transport = transport
         return self
 
+    @property
+    def is_readable(self) -> bool:
+        """True if the connection has received data or has ended."""
+        return bool(self._protocol.received) or self._protocol.ended
+
     def get_extra_info(self, info: str) -> Any:
         """Return connection details that httpcore2 asks for.
 
@@ -169,7 +186,7 @@ class _SocketStream(httpcore2.AsyncNetworkStream):
         the TLS object.
         """
         if info == "is_readable":
-            return self._protocol.is_readable
+            return self.is_readable
         return self._protocol.transport.get_extra_info(info)
 
 
@@ -177,58 +194,41 @@ class _SocketProtocol(asyncio.Protocol):
     def __init__(self) -> None:
         self.transport: asyncio.Transport
         self.closed = asyncio.Event()
-        self._received: list[bytes] = []
-        self._received_bytes = 0
-        self._ended = False
-        self._error: Exception | None = None
-        self._paused = False
-        self._reader: asyncio.Future[None] | None = None
+        self.received: list[bytes] = []
+        self.received_bytes = 0
+        self.ended = False
+        self.error: Exception | None = None
+        self.is_paused = False
+        self.reader: asyncio.Future[None] | None = None
         self._writable = asyncio.Event()
         self._writable.set()
 
-    @property
-    def is_readable(self) -> bool:
-        return bool(self._received) or self._ended
-
-    async def read(self) -> bytes:
-        if not self._received and not self._ended:
-            self._reader = asyncio.get_running_loop().create_future()
-            await self._reader
-        received = self._received
-        if not received and self._error is not None:
-            raise httpcore2.ReadError(str(self._error)) from self._error
-        data = received[0] if len(received) == 1 else b"".join(received)
-        received.clear()
-        self._received_bytes = 0
-        if self._paused:
-            self._paused = False
-            self.transport.resume_reading()
-        return data
-
     async def writable(self) -> None:
         await self._writable.wait()
-        if self._ended and self._error is not None:
-            raise httpcore2.WriteError(str(self._error)) from self._error
+        if self.ended and self.error is not None:
+            raise httpcore2.WriteError(str(self.error)) from self.error
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         self.transport = cast("asyncio.Transport", transport)
 
     def data_received(self, data: bytes) -> None:
-        self._received.append(data)
-        self._received_bytes += len(data)
-        if self._received_bytes > READ_AHEAD_BYTES and not self._paused:
-            self._paused = True
+        self.received.append(data)
+        self.received_bytes += len(data)
+        if self.received_bytes > READ_AHEAD_BYTES and not self.is_paused:
+            self.is_paused = True
             self.transport.pause_reading()
-        self._wake()
+        reader = self.reader
+        if reader is not None and not reader.done():
+            reader.set_result(None)
 
     def eof_received(self) -> None:
-        self._ended = True
+        self.ended = True
         self._wake()
 
     def connection_lost(self, exc: Exception | None) -> None:
-        self._ended = True
-        self._error = self._error or exc
-        self._paused = False
+        self.ended = True
+        self.error = self.error or exc
+        self.is_paused = False
         self.closed.set()
         self._writable.set()
         self._wake()
@@ -240,5 +240,5 @@ class _SocketProtocol(asyncio.Protocol):
         self._writable.set()
 
     def _wake(self) -> None:
-        if self._reader is not None and not self._reader.done():
-            self._reader.set_result(None)
+        if self.reader is not None and not self.reader.done():
+            self.reader.set_result(None)

@@ -23,13 +23,13 @@ from mcp_gen.transports.http_client.endpoint import (
     HeadersFrom,
     media_type,
     read_whole,
-    refusal,
 )
 from mcp_gen.transports.http_client.listening import EVENTS, EventListener, is_response
 from mcp_gen.transports.http_client.posting import PostingTransport
 from mcp_gen.transports.lines import DEFAULT_MAX_MESSAGE_BYTES
 
 if TYPE_CHECKING:
+    from mcp_gen.core.transport.authorizing import RequestAuthorizer
     from mcp_gen.core.transport.protocols import Lines, PostedRequest, Receiver
     from mcp_gen.transports.http_client.pool import Response
     from mcp_wire.profile import Profile
@@ -61,9 +61,11 @@ class HttpTransport(PostingTransport):
             pool of the transport's own.
         max_message_bytes: Maximum size of a received message, in bytes.
         connect_timeout_s: Seconds to wait for a connection. Not used with `client`.
+        auth: Gives each request its credentials, such as `mcp_gen.auth.OAuth`; None for none.
 
     Raises:
-        UsageError: The URL is no http or https URL, or a header is invalid.
+        UsageError: The URL is no http or https URL, a header is invalid, or there are credentials
+            beside those of `auth`.
     """
 
     def __init__(
@@ -75,6 +77,7 @@ class HttpTransport(PostingTransport):
         client: Any = None,
         max_message_bytes: int = DEFAULT_MAX_MESSAGE_BYTES,
         connect_timeout_s: float = 30.0,
+        auth: RequestAuthorizer | None = None,
     ) -> None:
         super().__init__(
             url,
@@ -83,6 +86,7 @@ class HttpTransport(PostingTransport):
             client=client,
             max_message_bytes=max_message_bytes,
             connect_timeout_s=connect_timeout_s,
+            auth=auth,
         )
         self._profile: Profile | None = None
         self._session_header = ""
@@ -153,13 +157,17 @@ class HttpTransport(PostingTransport):
         if self._expired:
             raise SessionExpired("the server has ended the session")
         session, lost_sessions = self._session, self._listening.lost_sessions
-        response = await self._endpoint.send("POST", [*self._post_headers, *headers], message)
+        response = await self._endpoint.send(
+            "POST", [*self._post_headers, *headers], message, limit=asked
+        )
         try:
             if response.status != 200:
                 raise await self._error_for(response, session, asked)
             if self._session_header and not self._session:
                 self._store_session_id(response)
-            kind = media_type(response)
+            kind = response.headers.get("content-type", "")
+            if kind != JSON:
+                kind = media_type(response)
             if kind == EVENTS:
                 assert self._profile is not None
                 resumes = self._profile.resumes_streams
@@ -176,7 +184,9 @@ class HttpTransport(PostingTransport):
         finally:
             await response.aclose()
         if lost_sessions == self._listening.lost_sessions or is_response(body):
-            self._deliver(body)
+            receiver = self._receiver
+            if receiver is not None:
+                receiver.receive(body)
         if not asked.finished:
             raise ProtocolError("the server's answer does not answer the request")
 
@@ -186,7 +196,7 @@ class HttpTransport(PostingTransport):
         """Return the error for an error status, and deliver a JSON-RPC message in the body."""
         if 200 <= response.status < 300:
             return ProtocolError(f"expected an answer, got HTTP status {response.status}")
-        error, body = await refusal(response, f"{self._endpoint.shown}: the request was refused")
+        error, body = await self._endpoint.refusal(response, "the request was refused")
         if response.status == 404 and session and not self._is_method_not_found(error):
             self._expire(session)
             return SessionExpired("the server does not know the session any more")
@@ -212,7 +222,7 @@ class HttpTransport(PostingTransport):
             if response.status == 404 and session:
                 self._expire(session)
             if response.status >= 300:
-                raise (await refusal(response, f"{self._endpoint.shown}: it was refused"))[0]
+                raise (await self._endpoint.refusal(response, "it was refused"))[0]
         finally:
             await response.aclose()
 

@@ -5,11 +5,10 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Collection, Sequence
-from functools import lru_cache
 from threading import get_ident
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
-from mcp_gen.core.errors import McpGenError
+from mcp_gen.core.errors import McpGenError, UsageError
 from mcp_gen.core.transport.headers import Headers
 from mcp_gen.core.transport.protocols import Answer
 from mcp_gen.transports.http_server.asgi import (
@@ -30,13 +29,24 @@ from mcp_gen.transports.http_server.body import (
     unreadable,
 )
 from mcp_gen.transports.http_server.cors import answer_headers, preflight_headers
+from mcp_gen.transports.http_server.gating import Gatekeeper
+from mcp_gen.transports.http_server.metadata import MetadataDocuments, WellKnownApp
 from mcp_gen.transports.http_server.reply import HttpReply
-from mcp_gen.transports.http_server.request import HttpRequest, error_answer
+from mcp_gen.transports.http_server.request import (
+    HttpRequest,
+    accepts_events,
+    error_answer,
+    parse_accept,
+    parse_accept_cached,
+)
 from mcp_gen.transports.http_server.security import REMEMBERED_BYTES, OriginGuard
 from mcp_gen.transports.http_server.slow_requests import SlowRequestWatcher
 
 if TYPE_CHECKING:
+    from mcp_gen.core.transport.authorizing import RequestGate
     from mcp_gen.core.transport.protocols import Exchange
+    from mcp_gen.transports.health import HealthChecks
+    from mcp_gen.transports.http_server.grant import Grant
 
 __all__ = [
     "AsgiApp",
@@ -45,7 +55,6 @@ __all__ = [
     "Receive",
     "Scope",
     "Send",
-    "accepts_events",
 ]
 
 _log = logging.getLogger("mcp_gen.server")
@@ -102,7 +111,9 @@ class AsgiApp:
         body_timeout_s: Seconds that a body may take to arrive. A slower request is refused with
             408, after once to twice that time.
         principal: Returns the client principal of a scope; without it `scope["mcp_gen.principal"]`.
-        beside: An app for other paths.
+        gate: Admits each request before its body is read, and names its principal; None admits all.
+        extra_app: An app for other paths.
+        health: Answers health checks beside the endpoint, without credentials.
         start: Starts what the server needs. Called at the lifespan's startup, and again on the
             first request on each event loop: it must allow repeated calls.
         stop: Releases what `start` acquired, at the end of `aclose`.
@@ -126,7 +137,9 @@ class AsgiApp:
         keep_alive_s: float = 15.0,
         body_timeout_s: float = BODY_TIMEOUT_S,
         principal: Callable[[Scope], str | None] | None = None,
+        gate: RequestGate | None = None,
         extra_app: ExtraApp | None = None,
+        health: HealthChecks | None = None,
         start: Callable[[], Awaitable[None]] | None = None,
         stop: Callable[[], Awaitable[None]] | None = None,
     ) -> None:
@@ -141,8 +154,18 @@ class AsgiApp:
         self._body_timeout_s = body_timeout_s
         self._principal = principal
         self._extra_apps = extra_app
+        self._health = health
+        self.draining = False
+        """True from `drain` to the end of `aclose`: responses ask clients for a new connection."""
+        self._started = False
         self._start = start
         self._stop = stop
+        self._gate = gate
+        self._gatekeeper: Gatekeeper | None = None
+        self._documents: MetadataDocuments | None = None
+        if gate is not None:
+            self._gatekeeper = Gatekeeper(gate, self._serves)
+            self._documents = MetadataDocuments(gate, self._guard)
         self._watch: SlowRequestWatcher | None = None
         self.kernel: Any = None
         """Kernel of the server that is served, for the start line; None if there is none."""
@@ -152,6 +175,11 @@ class AsgiApp:
         if scope["type"] != "http":
             await self._serve_other(scope, receive, send)
             return
+        path: str = scope["path"]
+        if path != self.path:
+            path = _path_below_mount(scope)
+            if await self._answer_openly(scope, receive, send, path):
+                return
         headers = Headers(scope["headers"])
         origin = headers.raw.get(b"origin")
         host = headers.raw.get(b"host")
@@ -171,15 +199,21 @@ class AsgiApp:
         more: Sequence[Line] = ()
         if origin is not None and self._cross_origin:
             more = answer_headers(origin)
-        path: str = scope["path"]
-        if path != self.path:
-            path = _path_below_mount(scope)
-        principal = self._principal
-        who = scope.get(PRINCIPAL) if principal is None else principal(scope)
+        if self.draining and scope.get("http_version", "1.1")[0] == "1":
+            more = [*more, (b"connection", b"close")]
+        grant: Grant | None = None
+        if self._gatekeeper is not None:
+            grant = await self._gatekeeper.admit(scope, headers, path, send, more)
+            if grant is None:
+                return
+            who = grant.admission.principal
+        else:
+            principal = self._principal
+            who = scope.get(PRINCIPAL) if principal is None else principal(scope)
         if path == self.path and scope["method"] == "POST":
-            await self._post(scope, receive, send, headers, more, who, watch)
+            await self._post(scope, receive, send, headers, more, who, watch, grant)
             return
-        call = HttpRequest(scope, receive, send, headers, path, more, who, watch)
+        call = HttpRequest(scope, receive, send, headers, path, more, who, watch, grant)
         if path != self.path:
             await self._serve_extra_app(call)
         else:
@@ -192,8 +226,41 @@ class AsgiApp:
             await receive()
             await send({"type": "websocket.close"})
 
+    async def _answer_openly(self, scope: Scope, receive: Receive, send: Send, path: str) -> bool:
+        """Answer a request that needs no credentials; return False if it is another one."""
+        documents, health = self._documents, self._health
+        if documents is not None and await documents.answer(scope, receive, send, path):
+            return True
+        if health is None or not health.serves(path):
+            return False
+        start = None if self._started else self.start
+        answer = await health.answer(scope["method"], path, start, draining=self.draining)
+        await send_answer(send, answer)
+        return True
+
+    def _serves(self, path: str) -> bool:
+        return path == self.path or (self._extra_apps is not None and self._extra_apps.serves(path))
+
+    @property
+    def well_known(self) -> WellKnownApp:
+        """ASGI app for `/.well-known` at the root of a site that this app is mounted in.
+
+        Clients look for the metadata of a server there: below `/.well-known` at the root, whatever
+        the path of the server is.
+
+        Raises:
+            UsageError: there is no metadata: the app was made without `auth`.
+        """
+        if self._documents is None:
+            raise UsageError("well_known: there is no metadata: make the app with `auth=`")
+        return WellKnownApp(self._documents)
+
     async def _serve_extra_app(self, call: HttpRequest) -> None:
         if self._extra_apps is not None and self._extra_apps.serves(call.path):
+            if call.scope["method"] == "OPTIONS" and call.extra_headers:
+                granted = preflight_headers(call.headers, ("GET", "POST"))
+                await send_answer(call.send, Answer(204), [*call.extra_headers, *granted])
+                return
             await self._extra_apps.answer(call)
         else:
             await send_answer(call.send, Answer(404), call.extra_headers)
@@ -206,12 +273,15 @@ class AsgiApp:
         """
         if self._start is not None:
             await self._start()
+        self._started = True
 
     async def drain(self) -> None:
-        """End long-lived streams; requests in progress are still answered.
+        """End long-lived streams, and take no new ones and no new sessions.
 
-        Streams that have not ended one second later are interrupted.
+        Requests, new ones too, are still answered. Readiness checks fail from now on. Streams that
+        have not ended one second later are interrupted.
         """
+        self.draining = True
         await self._exchange.drain()
         if self._extra_apps is not None:
             await self._extra_apps.drain()
@@ -231,7 +301,10 @@ class AsgiApp:
         await asyncio.gather(self._end_requests(), self._exchange.aclose())
         if self._stop is not None:
             await self._stop()
+        if self._gate is not None:
+            await self._gate.aclose()
         self._watch = None
+        self.draining = self._started = False
 
     async def _end_requests(self) -> None:
         """Wait for the requests that run in the tasks of their POSTs; interrupt those left."""
@@ -289,15 +362,13 @@ class AsgiApp:
         more: Sequence[Line],
         principal: str | None,
         watch: SlowRequestWatcher,
+        grant: Grant | None,
     ) -> None:
         raw = headers.raw
         accept = raw.get(b"accept", b"*/*")
         # Long headers are not cached: an attacker chooses their length.
-        accepts = (
-            _parse_accept_cached(accept)
-            if len(accept) <= REMEMBERED_BYTES
-            else _parse_accept(accept)
-        )
+        parse = parse_accept_cached if len(accept) <= REMEMBERED_BYTES else parse_accept
+        accepts = parse(accept)
         if not (accepts.json or accepts.events):
             expected = "application/json, text/event-stream"
             refusal = error_answer(406, f"expected the header `Accept: {expected}`")
@@ -346,6 +417,8 @@ class AsgiApp:
             principal,
             more,
         )
+        if grant is not None:
+            reply.use(grant)
         answering = self._exchange.answer(body, headers, reply)
         # A request that stays open for long must not keep its body in memory.
         del body, message, raw, headers, accept, kind, length, task
@@ -373,38 +446,6 @@ class AsgiApp:
         finally:
             reply.release()
         await reply.finish(answer)
-
-
-def accepts_events(headers: Headers) -> bool:
-    """Return True if the client accepts an SSE stream (`Accept: text/event-stream`)."""
-    return _parse_accept(headers.raw.get(b"accept", b"*/*")).events
-
-
-class _Accepts(NamedTuple):
-    json: bool
-    events: bool
-
-
-def _parse_accept(header: bytes) -> _Accepts:
-    """Parse an `Accept` header into the two media types that are offered.
-
-    Source: https://www.rfc-editor.org/rfc/rfc9110.html#name-accept
-    """
-    taken: dict[bytes, bool] = {}
-    for item in header.lower().split(b","):
-        kind, *parameters = (part.strip() for part in item.split(b";"))
-        taken[kind] = not any(part.rstrip(b"0.") == b"q=" for part in parameters)
-    return _Accepts(
-        _most_exact(taken, (b"application/json", b"application/*", b"*/*")),
-        _most_exact(taken, (b"text/event-stream", b"text/*", b"*/*")),
-    )
-
-
-_parse_accept_cached = lru_cache(maxsize=256)(_parse_accept)
-
-
-def _most_exact(taken: dict[bytes, bool], names: tuple[bytes, ...]) -> bool:
-    return next((taken[name] for name in names if name in taken), False)
 
 
 def _path_below_mount(scope: Scope) -> str:

@@ -30,13 +30,15 @@ _request_headers = {
 }
 EXPOSED = ", ".join(
     sorted(
-        {name.lower() for name in _session_headers if name} | {"retry-after", "www-authenticate"}
+        {name.lower() for name in _session_headers if name}
+        | {"dpop-nonce", "retry-after", "www-authenticate"}
     )
 ).encode()
 ALLOWED = frozenset(name.lower().encode() for name in _request_headers if name) | {
     b"accept",
     b"authorization",
     b"content-type",
+    b"dpop",
     b"last-event-id",
 }
 PREFIXES = tuple(p.param_header_prefix.lower().encode() for p in _profiles if p.param_header_prefix)

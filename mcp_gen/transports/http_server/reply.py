@@ -5,24 +5,31 @@ from __future__ import annotations
 import asyncio
 import logging
 import math
+import time
 from asyncio import current_task
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from msgspec import Struct
 
 from mcp_gen.core.transport import sse
+from mcp_gen.core.transport.authorizing import UNVERIFIED, Admission
 from mcp_gen.transports.http_server.asgi import encoded_headers, send_answer
 
 if TYPE_CHECKING:
     from mcp_gen.core.transport.protocols import Answer
     from mcp_gen.transports.http_server.asgi import Line, Receive, Send
+    from mcp_gen.transports.http_server.grant import Grant
     from mcp_gen.transports.http_server.slow_requests import SlowRequestWatcher
 
 __all__ = ["HttpReply"]
 
 _log = logging.getLogger("mcp_gen.server")
 
+FORBIDDEN = 403
+"""HTTP status of a request whose token lacks scopes."""
+EXPIRY_GRACE_S = 5.0
+"""Seconds that a stream may still take to end in good order after its token has expired."""
 ENOUGH_BYTES = 64 * 1024
 """Queued bytes above which `drain` waits (back-pressure)."""
 FULL_BYTES = 1024 * 1024
@@ -55,7 +62,15 @@ class HttpReply(Struct, eq=False):
     """Header lines of every response to this request."""
     headers: Mapping[str, str] | None = None
     opening: Callable[[], bytes] | None = None
+    on_expiry: Callable[[], object] | None = None
     dropped: bool = False
+    admission: Admission = UNVERIFIED
+    """Verified credentials of the request."""
+    expired: bool = False
+    """True if the token of the request has expired, and the stream ends for that reason."""
+    _grant: Grant | None = None
+    _ends_at: float = math.inf
+    """Time at which the stream ends, in seconds since 1970."""
 
     _queue: list[bytes] = []
     _size_bytes: int = 0
@@ -114,9 +129,14 @@ class HttpReply(Struct, eq=False):
 
     def begin(self) -> None:
         """Begin the stream without an event."""
-        if not self._begun:
+        if not self._head_sent and not self._queue:
             # More than the headers: a proxy may wait for the first byte of the body.
             self.send(sse.COMMENT)
+
+    def announce(self) -> None:
+        """Begin the stream; its head leaves with the first event, or once the request is slow."""
+        if not self._begun:
+            self._begin()
 
     def end(self) -> None:
         """Mark the end of the stream: nothing more will be sent."""
@@ -133,6 +153,14 @@ class HttpReply(Struct, eq=False):
         self.end()
         self._wake_drainers()
         self._cancel()
+
+    def forbid(self, missing: Collection[str]) -> int:
+        """Add the challenge for scopes that the token of the request lacks; return the status."""
+        if self._grant is None:
+            return FORBIDDEN
+        refusal = self._grant.forbid(missing)
+        self._more = [*self._more, *refusal.headers]
+        return refusal.status
 
     async def drain(self) -> None:
         """Wait until at most `ENOUGH_BYTES` are queued (back-pressure)."""
@@ -173,6 +201,12 @@ class HttpReply(Struct, eq=False):
         self._watch.long_lived.add(self)
 
     # --- called by the app ---
+
+    def use(self, grant: Grant) -> None:
+        """Take over the admission of the request: its stream ends when its token expires."""
+        self._grant = grant
+        self.admission = grant.admission
+        self._ends_at = grant.ends_at
 
     def interrupt(self) -> None:
         """End a long-lived request: end its stream, or cancel its task."""
@@ -233,15 +267,56 @@ class HttpReply(Struct, eq=False):
         self._disconnect_task = self._watch.loop.create_task(self._wait_for_disconnect())
         first_s = self._watch.keep_alive_s if self._begun else self._watch.sse_after_s
         self.due_s = now_s + first_s if self.can_stream else math.inf
+        self._heed_expiry(now_s)
+        if self._begun:
+            # An announced event does not come: the client hears that the stream has begun.
+            self.begin()
+
+    def _watch_expiry(self) -> None:
+        watch = self._watch
+        if self._disconnect_task is not None:
+            self._heed_expiry(watch.loop.time())
+        else:
+            # Nobody may have asked for a watch yet.
+            watch.young.add(self)
+            if watch.sweeper is None:
+                watch.sweep_later()
+
+    def _heed_expiry(self, now_s: float) -> None:
+        """Bring the next `check` forward to the time at which the token expires."""
+        if self._begun and self._ends_at != math.inf:
+            self.due_s = min(self.due_s, now_s + max(0.0, self._ends_at - time.time()))
 
     def check(self, now_s: float) -> None:
-        """Begin the stream of a slow answer, or send a heartbeat on a silent one."""
+        """Begin the stream of a slow answer, or send a heartbeat on a silent one.
+
+        A stream whose token has expired ends instead, in good order within 5 seconds.
+        """
+        if self._begun and self._ends_at != math.inf and time.time() >= self._ends_at:
+            self._expire(now_s)
+            return
         if not self._begun:
             self.begin()
         elif self._silent and not self._size_bytes:
             self.send(sse.COMMENT)
         self._silent = True
         self.due_s = now_s + self._watch.keep_alive_s
+        self._heed_expiry(now_s)
+
+    def _expire(self, now_s: float) -> None:
+        if self.expired:
+            # The handler takes its end badly: the stream ends without it.
+            self.due_s = math.inf
+            self.end()
+            if not self._attached and self._flusher is None:
+                self._flusher = self._watch.loop.create_task(self._flush())
+            return
+        self.expired = True
+        self.due_s = now_s + EXPIRY_GRACE_S
+        if self.on_expiry is None:
+            self.interrupt()
+        else:
+            self.on_expiry()
 
     async def _wait_for_disconnect(self) -> None:
         try:
@@ -274,6 +349,8 @@ class HttpReply(Struct, eq=False):
 
     def _begin(self) -> None:
         self._begun = True
+        if self._ends_at != math.inf:
+            self._watch_expiry()
         if self.opening is not None:
             self._enqueue(self.opening())
 
@@ -292,7 +369,7 @@ class HttpReply(Struct, eq=False):
 
     async def _flush(self) -> None:
         try:
-            while self._queue:
+            while self._queue or (self._ended and not self._closed):
                 await self._write()
         finally:
             self._flusher = None

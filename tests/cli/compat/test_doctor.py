@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import sys
 from pathlib import Path
@@ -14,24 +15,32 @@ import mcp_wire
 from mcp_gen.compat.checks import judging
 from mcp_gen.compat.checks.check import checks
 from mcp_gen.compat.requirements.manifest import requirements
+from mcp_gen.compat.scenarios import scenario
 from tests.cli.running import complaint, run
+from tests.support.processes.held_connection import held_connection
 
 SERVER = str(Path(__file__).parents[3] / "examples/server.py")
 REVISION = mcp_wire.LATEST
 IN_MEMORY = ("--over", "memory", "--revision", REVISION)
 
 FEW = {"base:frames:valid", "base:notifications:no-id", "tools:names:unique"}
+FEW_SCENARIOS = ("strict", "base:client:supported", "http:client:refusals")
 
 
 @pytest.fixture(autouse=True)
 def few_checks(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Examine by a few checks: all are tried elsewhere, and take their time."""
+    """Examine by a few checks and scenarios: all are tried elsewhere, and take their time."""
     few = {
         id: check
         for id, check in checks().items()
-        if id in FEW or check.side == "client" or check.requirement.transport == "http"
+        if id in FEW
+        or check.requirement.transport == "http"
+        or (check.side == "client" and not scenario.has_scenario(id))
+        or id in FEW_SCENARIOS
     }
+    scenarios = {id: scenario.scenario_of(id) for id in FEW_SCENARIOS}
     monkeypatch.setattr(judging, "checks", lambda: few)
+    monkeypatch.setattr(scenario, "_scenarios", scenarios)
 
 
 BREAKING = """
@@ -89,7 +98,7 @@ def test_a_client_is_examined_by_its_command() -> None:
     ran = run("doctor", "--client", command, "--revision", REVISION, "--json")
     report = json.loads(ran.stdout)
     assert (ran.exit_code, report["side"], report["name"]) == (0, "client", "own 1.0.0")
-    assert report["outcomes"]
+    assert verdicts(ran.stdout)["base:client:supported"] == "passed"
 
 
 SMALL_CLIENT = """
@@ -113,7 +122,8 @@ def test_a_client_is_examined_over_http_by_a_command_with_a_url(tmp_path: Path) 
     ran = run("doctor", "--client", command, "--revision", REVISION, "--json")
     report = json.loads(ran.stdout)
     assert (ran.exit_code, report["transport"], report["name"]) == (0, "http", "small 1.0.0")
-    assert verdicts(ran.stdout)["base:client:json-rpc"] == "passed"
+    found = verdicts(ran.stdout)
+    assert (found["base:client:json-rpc"], found["base:client:supported"]) == ("passed", "passed")
 
 
 def test_a_client_that_ends_at_once_exits_with_3_and_shows_what_it_wrote(tmp_path: Path) -> None:
@@ -305,3 +315,15 @@ def test_a_secret_of_the_command_line_is_not_in_the_report(tmp_path: Path) -> No
     ran = run("doctor", f"{command} --token s3cr3tvalue", "--revision", REVISION, "--json")
     report: dict[str, Any] = json.loads(ran.stdout)
     assert report["target"].endswith("--token ***")
+
+
+async def test_a_doctor_that_is_terminated_ends_the_server_that_it_started(tmp_path: Path) -> None:
+    words = ("doctor", "server.py", "--over", "http", "--revision", REVISION)
+    command = [sys.executable, "-c", "from mcp_gen.cli import main; main()", *words]
+    async with held_connection() as held, asyncio.timeout(60):
+        (tmp_path / "server.py").write_text(held.holding)
+        process = await asyncio.create_subprocess_exec(*command, cwd=tmp_path)
+        await held.began.wait()
+        process.terminate()
+        assert await process.wait() == 130
+        await held.ended.wait()

@@ -62,6 +62,33 @@ def test_without_a_report_the_time_is_as_it_was_given() -> None:
     assert str(waiter.error) == "m: no answer in 10 s"
 
 
+def test_a_pause_is_no_part_of_any_limit() -> None:
+    clock, waiter, timeout = waiting(10, 15)
+    clock.pass_until(5)
+    timeout.pause()
+    clock.pass_until(12)
+    assert not waiter.done()
+    timeout.resume()
+    clock.pass_until(18)
+    timeout.extend()
+    clock.pass_until(21.9)
+    assert not waiter.done()
+    clock.pass_until(22)
+    assert str(waiter.error) == "m: no answer in 15 s, though there was progress"
+
+
+def test_the_time_begins_anew_after_a_pause() -> None:
+    clock, waiter, timeout = waiting(10, 100)
+    clock.pass_until(5)
+    timeout.pause()
+    clock.pass_until(12)
+    timeout.resume()
+    clock.pass_until(21.9)
+    assert not waiter.done()
+    clock.pass_until(22)
+    assert str(waiter.error) == "m: no answer in 10 s"
+
+
 def test_each_report_begins_the_time_anew() -> None:
     clock, waiter, patience = waiting(10, 100)
     for now in (8, 16, 24):

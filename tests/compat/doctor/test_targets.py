@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 import sys
 import tempfile
 from pathlib import Path
+from urllib.parse import urlsplit
 
 import pytest
 
 from mcp_gen.client.client import Client
-from mcp_gen.compat.doctor.http_program import http_program
+from mcp_gen.compat.doctor.http_program import http_program, printing_program
 from mcp_gen.compat.doctor.targets import open_target
 from mcp_gen.compat.reference.client import ReferenceClient
 from mcp_gen.core.errors import TransportError, UsageError
@@ -85,6 +87,32 @@ async def test_a_program_that_ends_before_it_listens_says_why(tmp_path: Path) ->
     with tempfile.TemporaryFile() as stderr, pytest.raises(TransportError, match=said):
         async with http_program([*RUN, str(tmp_path / "none.py")], stderr):
             raise AssertionError("it cannot listen")
+
+
+PRINTS_FIRST = """
+import socket, sys, time
+taken = socket.socket()
+taken.bind(("127.0.0.1", 0))
+print(f"http://127.0.0.1:{taken.getsockname()[1]}/mcp", flush=True)
+"""
+# It sleeps in its own process: long enough to be tried before it listens, then until it is ended.
+LISTENS_LATE = PRINTS_FIRST + "time.sleep(0.3)\ntaken.listen()\ntime.sleep(60)\n"
+
+
+async def test_a_program_that_prints_its_url_first_is_reached_once_it_listens() -> None:
+    with tempfile.TemporaryFile() as stderr:
+        async with printing_program([sys.executable, "-c", LISTENS_LATE], stderr) as url:
+            parts = urlsplit(url)
+            _, writer = await asyncio.open_connection(parts.hostname, parts.port)
+            writer.close()
+
+
+async def test_a_program_that_prints_its_url_and_ends_says_why() -> None:
+    fails = PRINTS_FIRST + "raise SystemExit('no more room')"
+    said = "ended before it listened: no more room"
+    with tempfile.TemporaryFile() as stderr, pytest.raises(TransportError, match=said):
+        async with printing_program([sys.executable, "-c", fails], stderr):
+            raise AssertionError("it does not listen")
 
 
 @pytest.mark.parametrize(

@@ -84,6 +84,22 @@ async def test_our_client_breaks_no_rule_over_http(revision: str) -> None:
     assert [one.agreed for one in report.openings] == [revision]
 
 
+async def lists_tools(said: Mapping[str, str]) -> None:
+    """List the tools of a server over HTTP, and do no more."""
+    timeout_s = HTTP_TIMEOUT_S if said["scenario"] == NEVER_LISTS else TIMEOUT_S
+    async with Client("small", "1.0.0", timeout_s=timeout_s) as client:
+        session = await client.connect(said["url"])
+        assert [tool async for tool in session.tools()]
+
+
+async def test_a_client_that_only_lists_tools_breaks_no_rule() -> None:
+    report = await examine_client(
+        LocalHttpStage(lists_tools), target="small", revisions=(PER_REQUEST,), limit_s=LIMIT_S
+    )
+    assert shown(report) == {}
+    assert report.name == "small 1.0.0"
+
+
 @pytest.mark.parametrize("revision", [HANDSHAKE, PER_REQUEST])
 async def test_our_client_breaks_no_rule_as_a_command(revision: str) -> None:
     command = [sys.executable, "-m", "tests.compat.own_client", "{command}"]

@@ -219,3 +219,12 @@ def test_a_page_of_another_site_is_refused_and_a_server_that_is_gone_is_said(
 
     assert asyncio.run(run()) == status
     writer.aclose()
+
+
+async def test_a_tap_over_http_takes_signals_as_soon_as_its_url_is_told(tmp_path: Path) -> None:
+    writer = writer_of(tmp_path / "talk.jsonl", "http")
+    before = signal.getsignal(signal.SIGINT)
+    async with tap_url("http://127.0.0.1:9/mcp", writer, has_signals=True):
+        assert signal.getsignal(signal.SIGINT) is not before
+    writer.aclose()
+    assert signal.getsignal(signal.SIGINT) is before

@@ -39,7 +39,8 @@ class Table:
     """Meaning of the checks of one leg of the suite, in requirements.
 
     Args:
-        scenarios: The scenarios by name; those of `every` have the checks of all of them.
+        scenarios: The scenarios by name, or by how their names begin (`auth/*`); those of `every`
+            have the checks of all of them.
     """
 
     def __init__(self, scenarios: dict[str, Scenario]) -> None:
@@ -51,15 +52,19 @@ class Table:
 
         They are empty for a check that none covers, for a reason.
         """
-        own = self._lines(self.scenarios.get(scenario, Scenario()), check)
+        own = self._lines(self._of(scenario), check)
         return self._lines(self._every, check) if own is None else own
 
     def needs(self, scenario: str, check: str) -> tuple[str, ...]:
         """Return what a server must offer for a check to be about it."""
-        one = self.scenarios[scenario]
+        one = self._of(scenario)
         if self._lines(one, check) is None:
             return ()
         return (*one.needs.get(ANY, ()), *one.needs.get(check, ()))
+
+    def _of(self, scenario: str) -> Scenario:
+        named = [name for name in self.scenarios if _is_about(name, scenario)]
+        return self.scenarios[max(named, key=len)] if named else Scenario()
 
     def _lines(self, one: Scenario, check: str) -> tuple[str, ...] | None:
         lines: dict[str, tuple[str, ...]] = {**dict.fromkeys(one.apart, ()), **one.covers}
@@ -69,9 +74,11 @@ class Table:
     def strangers(self, scenarios: Iterable[str]) -> list[str]:
         """Return the scenarios that are either in the suite or in the table, as sentences."""
         here, there = set(self.scenarios), set(scenarios)
+        unknown = (one for one in there if not any(_is_about(name, one) for name in here))
+        gone = (name for name in here if not any(_is_about(name, one) for one in there))
         return [
-            *(f"the table has no scenario {name}" for name in sorted(there - here)),
-            *(f"the suite has no scenario {name}" for name in sorted(here - there)),
+            *(f"the table has no scenario {name}" for name in sorted(unknown)),
+            *(f"the suite has no scenario {name}" for name in sorted(gone)),
         ]
 
     def named(self) -> set[str]:

@@ -217,7 +217,8 @@ MISTAKES = [
     seen(
         "a token as an option of connect",
         connect(URL, auth="secret"),
-        "client.connect: no option `auth`: write `bearer_token=`, or `headers={...}`",
+        "auth: expected an authorizer of `mcp_gen.auth`, such as `OAuth()`, got str; write "
+        "`bearer_token=` for a constant token",
     ),
     seen(
         "the kind of transport as an option of connect",

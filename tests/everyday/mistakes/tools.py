@@ -72,8 +72,8 @@ MISTAKES = [
         lambda: server().add_tool(
             Tool(name="raw", input_schema={"type": "object"}), add, title="Raw"
         ),
-        "tool raw: no option `title`; there are: immediate_message, run_in_thread, tags, task, "
-        "timeout_s, ui",
+        "tool raw: no option `title`; there are: immediate_message, retry, run_in_thread, scopes, "
+        "tags, task, timeout_s, ui",
     ),
     Mistake(
         "a tool with two names",

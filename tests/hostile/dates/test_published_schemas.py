@@ -364,6 +364,7 @@ RIGHT: list[Any] = [
     {"type": ["object", "null"], "title": "T", "description": "d"},
     {"properties": {"type": {"type": "string"}, "required": {"enum": [1]}, "pattern": {}}},
     {"$defs": {"minimum": {"minimum": 0}}, "items": {"$ref": "#/$defs/minimum"}},
+    {"minLength": 0, "maxItems": 0, "maximum": 0},
     {"type": "string", "pattern": r"^(?:a|b)[c-f]*\d{2,3}\.x$", "format": "email"},
     {"default": {"type": "foo"}, "const": {"minimum": "x"}, "examples": [{"enum": 5}]},
     {"x-own": {"a": 1}, "if": {"required": ["a"]}, "then": {"minProperties": 2}, "else": False},

@@ -15,7 +15,6 @@ import time
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
-import mcp_gen.server.serving.http
 import mcp_gen.server.serving.stdio
 import mcp_gen.session.duplex.server
 import mcp_gen.session.http_server.exchange
@@ -27,7 +26,6 @@ if "GRACE_S" in os.environ:
     mcp_gen.session.duplex.server.GRACE_S = grace_s
     mcp_gen.transports.http_server.app.GRACE_S = grace_s
     mcp_gen.server.serving.stdio.THREADS_WAIT_S = grace_s
-    mcp_gen.server.serving.http.GRACE_S = grace_s
     # The exchange imports the constant by its name.
     setattr(mcp_gen.session.http_server.exchange, "GRACE_S", grace_s)  # noqa: B010
 
@@ -137,6 +135,7 @@ if __name__ == "__main__":
         log = logging.getLogger("mcp_gen.server")
         log.addHandler(logging.StreamHandler())
         log.setLevel(logging.INFO)
-        server.run("http", port=0, announce=False, legacy_sse_path="/sse")
+        drain_s = float(os.environ.get("GRACE_S", "10"))
+        server.run("http", port=0, announce=False, legacy_sse_path="/sse", drain_s=drain_s)
     else:
         server.run("stdio")

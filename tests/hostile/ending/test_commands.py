@@ -17,6 +17,7 @@ import pytest
 from mcp_gen.transports import command, process_tree
 from mcp_gen.transports.command import CommandTransport
 from tests.hostile.ending.processes import environment
+from tests.support.loop import until
 
 WAIT_S = 10.0
 
@@ -165,8 +166,8 @@ async def test_a_command_that_has_ended_leaves_no_guard() -> None:
         assert transport._guard is not None
         assert transport._protocol is not None
         await asyncio.wait_for(transport._protocol.exited.wait(), WAIT_S)
-        await asyncio.sleep(0)
-        assert transport._guard._process is None
+        guard = transport._guard
+        await until(lambda: guard._process is None)
         await transport.aclose()
 
 

@@ -140,7 +140,7 @@ def test_each_open_request_gets_its_end_when_a_signal_comes(number: signal.Signa
 
 
 def test_mcp_gen_run_ends_in_the_same_way() -> None:
-    with serving(OWN["mcp-gen run"], GRACE_S=SHORT) as served:
+    with serving([*OWN["mcp-gen run"], "--drain", SHORT], GRACE_S=SHORT) as served:
         ends_well(served, signal.SIGINT)
         assert served.child.ended() == 0
         assert "Traceback" not in served.child.stderr
@@ -171,14 +171,21 @@ def test_a_second_signal_ends_the_process_at_once(tool: str, number: signal.Sign
         served.post(NEW, NEW.call(1, tool))
         served.child.says("\n")
         served.child.signal(signal.SIGINT)
-        # No new connection is accepted once the first has been heard.
+        # No new session is opened once the first has been heard.
         deadline = time.monotonic() + WAIT_S
-        while not refuses(served.port):
-            assert time.monotonic() < deadline, "it still listens"
+        while opens_sessions(served):
+            assert time.monotonic() < deadline, "it goes on"
             time.sleep(0.02)
         served.child.signal(number)
         assert served.child.ended() == -number
         assert "Traceback" not in served.child.stderr
+
+
+def opens_sessions(served: Served) -> bool:
+    old = Speaker(STREAMABLE[0])
+    response = served.post(old, old.initialize(0)).getresponse()
+    response.read()
+    return response.status == 200
 
 
 def refuses(port: int) -> bool:

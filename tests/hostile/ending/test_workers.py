@@ -7,6 +7,7 @@ import json
 import re
 import signal
 import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -78,6 +79,20 @@ def test_uvicorn_with_workers_warns_of_what_they_do_not_share(
         child.ended()
 
 
+def connected(port: int) -> http.client.HTTPConnection:
+    """Return a connection to a worker: uvicorn says that it has started before it listens."""
+    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=WAIT_S)
+    until = time.monotonic() + WAIT_S
+    while True:
+        try:
+            connection.connect()
+        except ConnectionRefusedError:
+            assert time.monotonic() < until
+            time.sleep(0.02)  # between two tries of a bounded wait: a port tells nobody
+        else:
+            return connection
+
+
 def test_a_session_without_a_store_is_lost_to_the_other_worker() -> None:
     """Show what the warning is about: the reason to keep it."""
     speaker = Speaker(HANDSHAKE)
@@ -93,7 +108,7 @@ def test_a_session_without_a_store_is_lost_to_the_other_worker() -> None:
         (port,) = re.findall(r"http://127\.0\.0\.1:(\d+)", child.stderr)
         statuses = set[int]()
         for _ in range(200):
-            connection = http.client.HTTPConnection("127.0.0.1", int(port), timeout=WAIT_S)
+            connection = connected(int(port))
             connection.request("POST", "/mcp", speaker.initialize(0), headers)
             opened = connection.getresponse()
             json.loads(opened.read())
@@ -114,5 +129,5 @@ def test_mcp_gen_run_says_what_to_do_for_several_workers(option: list[str]) -> N
     with started([*MCP_GEN, "run", str(PROGRAM), "--http", *option], env=environment()) as child:
         assert child.ended() == 2
     (line,) = child.stderr.splitlines()
-    for word in ("session_store=", "stateless=True", "request_state_keys=", "uvicorn --workers"):
+    for word in ("--workers 2", "sessions live in one process", "--stateless"):
         assert word in line

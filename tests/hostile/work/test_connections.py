@@ -17,7 +17,7 @@ import mcp_gen.server.serving.http as serving
 from mcp_gen import ConnectionLimits, Server, UsageError
 from mcp_gen.transports.http_server.uvicorn_protocol import DefaultProtocol, limited_protocol
 from tests.hostile.work.uvicorn_server import PROTOCOLS, Parser, Served, head, served, status_of
-from tests.server.mounting.gateway import until
+from tests.support.loop import until
 from tests.support.peers.raw import WAIT_S
 
 with_both = pytest.mark.parametrize("kind", PROTOCOLS)

@@ -21,9 +21,10 @@ from mcp_gen.server.relaying.caller_relay import MAX_QUEUED, CallerRelay
 from mcp_gen.session.duplex.held_messages import MAX_HELD
 from mcp_gen.session.duplex.server import MAX_HELD as SERVER_MAX_HELD
 from mcp_gen.session.http_server.streams import MAX_LISTENING
-from tests.server.mounting.gateway import gateway, until, weather
+from tests.server.mounting.gateway import gateway, weather
 from tests.support.frames import HANDSHAKE, PER_REQUEST, Speaker, each_lifecycle
 from tests.support.http.asgi import request, surfing
+from tests.support.loop import until
 from tests.support.peers.raw import WAIT_S, talking
 from tests.support.peers.scripted import MemoryPeer, opening
 

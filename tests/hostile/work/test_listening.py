@@ -12,8 +12,9 @@ import pytest
 from mcp_gen import Context, PeerLimits, Server
 from mcp_gen.core.errors import InvalidParams
 from tests.hostile.work.limits.listening import holding, listen, subscribe, uris
-from tests.server.mounting.gateway import gateway, until
+from tests.server.mounting.gateway import gateway
 from tests.support.frames import HANDSHAKE, PER_REQUEST
+from tests.support.loop import until
 from tests.support.peers.raw import WAIT_S, talking
 
 KEPT_BYTES = 100_000

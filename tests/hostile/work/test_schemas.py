@@ -43,6 +43,9 @@ from tests.hostile.work.hostile_schemas import (
 from tests.support.frames import PER_REQUEST
 
 DEADLINE_S = 0.3
+"""Time limit of a check that may be given up."""
+ENDS_S = 5.0
+"""The same of a check that must end with one outcome, also on a busy machine."""
 WAIT_S = 10.0
 """Bound of each wait: the deadline, starts of a worker on a busy machine, and more."""
 MOST_FELT_S = 0.5
@@ -91,6 +94,11 @@ async def bystander() -> AsyncGenerator[Bystander]:
     assert other.slowest_s < MOST_FELT_S
 
 
+def deadline_s(hostile: HostileSchema) -> float:
+    """Return the time limit of a check by a hostile schema."""
+    return DEADLINE_S if GIVEN_UP in hostile.outcomes else ENDS_S
+
+
 async def outcome_of(call: Awaitable[Any]) -> str:
     """Return the outcome of a call with `returns=`."""
     try:
@@ -117,21 +125,21 @@ async def test_a_client_checks_a_result_by_a_hostile_schema(hostile: HostileSche
     server.on("tools/list", server.complete(listed))
     result: dict[str, Any] = {"content": [], "structuredContent": hostile.value}
     server.on("tools/call", server.complete(result))
-    limits: Any = {"schema_timeout_s": DEADLINE_S, "max_values": MANY}
+    limits: Any = {"schema_timeout_s": deadline_s(hostile), "max_values": MANY}
     async with Client("test", **limits) as client, bystander():
         session = await client.connect(server)
         outcome = await outcome_of(session.call_tool("t", returns=dict[str, Any]))
     assert outcome in hostile.outcomes
 
 
-def offering(**schemas: Any) -> Server:
+def offering(timeout_s: float = DEADLINE_S, **schemas: Any) -> Server:
     """Return a server with a tool of these schemas, which returns its arguments.
 
     Raises:
         UsageError: A schema is refused.
     """
     limits = PeerLimits(max_values=MANY)
-    server = Server("hostile", schema_timeout_s=DEADLINE_S, peer_limits=limits)
+    server = Server("hostile", schema_timeout_s=timeout_s, peer_limits=limits)
 
     async def echo(ctx: Context, arguments: dict[str, Any]) -> Any:
         return arguments
@@ -164,7 +172,7 @@ async def called(server: Server, arguments: Any) -> str:
 @pytest.mark.parametrize("role", ["input_schema", "output_schema"])
 async def test_a_server_checks_by_a_hostile_schema(hostile: HostileSchema, role: str) -> None:
     try:
-        server = offering(**{role: hostile.schema})
+        server = offering(deadline_s(hostile), **{role: hostile.schema})
     except UsageError:
         return  # refused at registration: by its size, or as it is no schema
     assert await called(server, hostile.value) in hostile.outcomes

@@ -10,9 +10,9 @@ import pytest
 
 from mcp_gen import Context, Server
 from tests.hostile.work.limits.sessions import AT, OLD, SlowServers
-from tests.server.mounting.gateway import until
 from tests.support.frames import HANDSHAKE
 from tests.support.http.asgi import begin, end, open_request, request
+from tests.support.loop import until
 from tests.support.peers.raw import WAIT_S, talking
 
 

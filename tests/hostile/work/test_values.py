@@ -15,8 +15,8 @@ from mcp_gen.core.envelope import MAX_ERROR_LENGTH
 from mcp_gen.core.errors import InvalidRequest
 from mcp_gen.core.peer_values import MAX_S, SHOWN, is_finite_number, seconds_within, shortened
 from mcp_gen.server.tasks.options import CreationRates
-from tests.server.mounting.gateway import until
 from tests.support.frames import HANDSHAKE, PER_REQUEST, Speaker, each_lifecycle
+from tests.support.loop import until
 from tests.support.peers.raw import WAIT_S, talking
 from tests.support.peers.scripted import MemoryPeer, opening
 

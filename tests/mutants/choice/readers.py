@@ -9,12 +9,12 @@ from functools import cached_property
 from pathlib import Path
 from typing import TypeAlias
 
+from tests.mutants.places import sources
+
 __all__ = ["Lines", "Readers"]
 
 Lines: TypeAlias = tuple[str, tuple[int, int]]
 """A file, and the first and last line of an expression in it."""
-
-_FOLDERS = ("mcp_gen", "codegen")
 
 
 class Readers:
@@ -49,8 +49,8 @@ class Readers:
     def _trees(self) -> dict[str, ast.Module]:
         return {
             path.relative_to(self._root).as_posix(): ast.parse(path.read_bytes())
-            for folder in _FOLDERS
-            for path in sorted((self._root / folder).rglob("*.py"))
+            for _, path in sources(self._root)
+            if path.suffix == ".py"
         }
 
     @cached_property

@@ -25,6 +25,9 @@ CHILD = "child"
 
 ROOT = Path(__file__).parents[3]
 
+SOURCES = ("mcp_gen/*", "codegen/*", "pytest_mcp_gen.py")
+"""Patterns of the files whose lines are recorded."""
+
 
 def record(context: str) -> Callable[[], None]:
     """Record the lines of this process from now on; return what writes them down."""
@@ -33,8 +36,8 @@ def record(context: str) -> Callable[[], None]:
 
     import coverage
 
-    folders = [f"{ROOT / name}/*" for name in ("mcp_gen", "codegen")]
-    measured = coverage.Coverage(data_file=None, config_file=False, include=folders)
+    paths = [str(ROOT / one) for one in SOURCES]
+    measured = coverage.Coverage(data_file=None, config_file=False, include=paths)
     # Some tests look at what their process writes on stderr.
     measured.set_option("run:disable_warnings", ["no-data-collected"])
     measured.start()

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import os
 from pathlib import Path
 from typing import Any
@@ -12,7 +11,7 @@ import pytest
 from mcp_gen.compat.bridge.bridge import Bridge
 from tests.support.frames import PER_REQUEST
 from tests.support.peers.connect import talk
-from tests.support.peers.conversation import Conversation
+from tests.support.peers.questions import ANSWERS as ANY_ANSWERS
 
 SERVER = Path("node_modules/@modelcontextprotocol/server-everything/dist/index.js")
 ARGUMENTS: dict[str, dict[str, Any]] = {
@@ -52,15 +51,7 @@ def value_of(field: dict[str, Any]) -> Any:
     return kinds[field["type"]]
 
 
-ANSWERS = {
-    "elicitation/create": fill_in,
-    "sampling/createMessage": lambda asked: {
-        "role": "assistant",
-        "model": "m",
-        "content": {"type": "text", "text": "Hello!"},
-    },
-    "roots/list": lambda asked: {"roots": [{"uri": "file:///home"}]},
-}
+ANSWERS = {**ANY_ANSWERS, "elicitation/create": fill_in}
 
 
 def bridge() -> Any:
@@ -89,12 +80,6 @@ async def test_a_subscription_hears_of_a_change() -> None:
         wanted = {"notifications": {"resourceSubscriptions": [uri]}}
         client.begin("subscriptions/listen", wanted)
         await client.request("tools/call", {"name": "toggle-subscriber-updates"})
-        async with asyncio.timeout(SLOW_S):
-            await changed(client)
-        assert client.params_of(UPDATED)[0]["uri"] == uri
-
-
-async def changed(client: Conversation) -> None:
-    """Wait for a change; the server makes one each few seconds."""
-    while not client.params_of(UPDATED):  # noqa: ASYNC110
-        await asyncio.sleep(0.1)
+        # The server makes a change each few seconds.
+        (first, *_) = await client.hears(UPDATED, wait_s=SLOW_S)
+        assert first["uri"] == uri

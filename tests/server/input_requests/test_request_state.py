@@ -15,8 +15,9 @@ import msgspec
 import pytest
 
 from mcp_gen import Accepted, Context, InvalidParams, Server, UsageError
+from mcp_gen.core.stores.once import MemoryOnceStore
 from mcp_gen.server.context.context import origin_of
-from mcp_gen.server.input_requests.request_state import OnceStore, RequestState, RequestStateSealer
+from mcp_gen.server.input_requests.request_state import RequestState, RequestStateSealer
 from tests.support.frames import Speaker
 from tests.support.http import asgi
 from tests.support.peers.answering import AnsweringClient, accept, answering, in_results
@@ -315,27 +316,27 @@ async def test_a_bad_state_is_refused_though_the_tool_asks_nothing(revision: str
 # --- once ---
 
 
-def test_what_is_kept_is_bounded_in_number() -> None:
-    kept = OnceStore(60, limit=2)
-    names = [kept.put(None, {"v": i}) for i in range(3)]
-    assert [kept.get(name) for name in names] == [{}, {"v": 1}, {"v": 2}]
+async def test_what_is_kept_is_bounded_in_number() -> None:
+    kept = MemoryOnceStore(60, time.monotonic, limit=2)
+    names = [await kept.put(None, {"v": i}) for i in range(3)]
+    assert [await kept.get(name) for name in names] == [{}, {"v": 1}, {"v": 2}]
     assert len(kept) == 2
 
 
-def test_what_is_kept_expires(monkeypatch: pytest.MonkeyPatch) -> None:
-    kept = OnceStore(60)
-    name = kept.put(None, {"v": 1})
-    later = time.monotonic() + 61
-    monkeypatch.setattr("mcp_gen.server.input_requests.request_state.time.monotonic", lambda: later)
-    assert kept.get(name) == {}
-    kept.put(None, {"v": 2})
+async def test_what_is_kept_expires() -> None:
+    now = [1.0]
+    kept = MemoryOnceStore(60, lambda: now[0])
+    name = await kept.put(None, {"v": 1})
+    now[0] += 61
+    assert await kept.get(name) == {}
+    await kept.put(None, {"v": 2})
     assert len(kept) == 1
 
 
-def test_what_is_used_again_is_kept_longer() -> None:
-    kept = OnceStore(60, limit=2)
-    first, second = kept.put(None, {"v": 1}), kept.put(None, {"v": 2})
-    kept.put(first, {"v": 1})
-    kept.put(None, {"v": 3})
-    assert kept.get(first) == {"v": 1}
-    assert kept.get(second) == {}
+async def test_what_is_used_again_is_kept_longer() -> None:
+    kept = MemoryOnceStore(60, time.monotonic, limit=2)
+    first, second = await kept.put(None, {"v": 1}), await kept.put(None, {"v": 2})
+    await kept.put(first, {"v": 1})
+    await kept.put(None, {"v": 3})
+    assert await kept.get(first) == {"v": 1}
+    assert await kept.get(second) == {}

@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
 from typing import Any
 
 import pytest
 
 import mcp_wire
-from mcp_gen import Accepted, Client, Context, PeerLimits, Server
+from mcp_gen import Client, Context, PeerLimits, Server
 from tests.support.frames import HANDSHAKE, PER_REQUEST
-from tests.support.peers.asked import WAIT_S
+from tests.support.peers.questions import add_asking_tools
 
-__all__ = ["ANSWERS", "INSIDE", "at_two", "gateway", "until", "weather"]
+__all__ = ["INSIDE", "at_two", "gateway", "weather"]
 
 INSIDE = [mcp_wire.REVISIONS[0], HANDSHAKE, PER_REQUEST]
 """Revisions between gateway and remote server: the oldest, and the newest of both lifecycles."""
@@ -25,22 +23,6 @@ at_two = pytest.mark.parametrize(
     [(outside, inside) for outside in mcp_wire.REVISIONS for inside in INSIDE],
 )
 """Every revision of the client, several of the remote server."""
-
-ANSWERS: dict[str, Any] = {
-    "elicitation/create": lambda asked: {"action": "accept", "content": {"name": "Ada"}},
-    "sampling/createMessage": lambda asked: {
-        "role": "assistant",
-        "model": "m",
-        "content": {"type": "text", "text": "Hello!"},
-    },
-    "roots/list": lambda asked: {"roots": [{"uri": "file:///home"}]},
-}
-"""Answers of a client to every input request."""
-
-
-@dataclass
-class Name:
-    name: str
 
 
 def weather() -> Server:
@@ -54,22 +36,7 @@ def weather() -> Server:
         await ctx.log("info", {"city": city})
         return f"{city}: sun, says {ctx.server.name}"
 
-    @server.tool
-    async def ask(ctx: Context) -> str:
-        """Ask the user."""
-        answer = await ctx.elicit("Who?", Name)
-        return answer.content.name if isinstance(answer, Accepted) else answer.action
-
-    @server.tool
-    async def think(ctx: Context) -> str:
-        """Ask the model."""
-        said = await ctx.sample("hi", max_tokens=5)
-        return str(getattr(said.content, "text", said))
-
-    @server.tool
-    async def look(ctx: Context) -> str:
-        """Request the roots."""
-        return " ".join(root.uri for root in await ctx.list_roots())
+    add_asking_tools(server)
 
     @server.prompt
     def report(city: str) -> str:
@@ -98,7 +65,7 @@ async def gateway(
     *,
     prefix: str | None = "far",
     forward_requests: bool = True,
-    peer_limits: PeerLimits = PeerLimits(),  # noqa: B008  # it is frozen
+    peer_limits: PeerLimits = PeerLimits(),
     **options: Any,
 ) -> AsyncIterator[Server]:
     """Return a server that mounts another one by a session of a revision."""
@@ -114,11 +81,3 @@ async def gateway(
         outer.mount(prefix, session)
         yield outer
         outer.unmount(session)
-
-
-async def until(condition: Any) -> None:
-    """Wait until the condition is true, turn by turn of the loop."""
-    async with asyncio.timeout(WAIT_S):
-        # The conditions are of many kinds, and few of them have an event.
-        while not condition():  # noqa: ASYNC110
-            await asyncio.sleep(0)

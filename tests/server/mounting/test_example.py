@@ -6,9 +6,9 @@ import runpy
 from pathlib import Path
 
 from mcp_gen import Server
-from tests.server.mounting.gateway import ANSWERS
 from tests.support.frames import each_lifecycle
 from tests.support.peers.connect import talk
+from tests.support.peers.questions import ANSWERS
 
 EXAMPLE = Path(__file__).parents[3] / "examples" / "gateway_server.py"
 

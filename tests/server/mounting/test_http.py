@@ -9,12 +9,13 @@ import msgspec
 import pytest
 
 from mcp_gen import Client, Context, Server
-from tests.server.mounting.gateway import ANSWERS, weather
+from tests.server.mounting.gateway import weather
 from tests.support.frames import HANDSHAKE, PER_REQUEST, Speaker, each_lifecycle
 from tests.support.http.asgi import headers_of, request
 from tests.support.http.loopback import serving
 from tests.support.peers.asked import WAIT_S
 from tests.support.peers.connect import talk
+from tests.support.peers.questions import ANSWERS
 
 both_lifecycles = pytest.mark.parametrize("inside", [HANDSHAKE, PER_REQUEST])
 
@@ -145,3 +146,24 @@ async def test_a_caller_that_nobody_can_reach_is_an_error_with_a_reason(
         await app.aclose()
         server.unmount("far")
     assert "Traceback" not in caplog.text
+
+
+@each_lifecycle
+async def test_a_number_that_no_header_can_repeat_is_the_fault_of_the_caller(revision: str) -> None:
+    inner, server = Server("inner"), Server("outer")
+
+    @inner.tool
+    async def sell(
+        amount: Annotated[int, msgspec.Meta(extra_json_schema={"x-mcp-header": "Amount"})],
+    ) -> str:
+        return "sold"
+
+    async with serving(inner.asgi()) as web, Client("gateway") as between:
+        server.mount("far", await between.connect(web.url, revision=PER_REQUEST))
+        async with talk(lambda: server, revision) as client:
+            await client.names("tools/list", "tools")
+            too_much = {"name": "far_sell", "arguments": {"amount": 2**53}}
+            refused = await client.refusal("tools/call", too_much)
+        server.unmount("far")
+    assert refused.code == -32602
+    assert "argument `amount` is mirrored in a header" in str(refused)

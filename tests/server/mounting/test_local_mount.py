@@ -11,9 +11,10 @@ import pytest
 
 from mcp_gen import Context, FileResources, Server
 from mcp_gen.types import Tool
-from tests.server.mounting.gateway import ANSWERS, weather
+from tests.server.mounting.gateway import weather
 from tests.support.frames import PER_REQUEST, every_revision, with_handshake
 from tests.support.peers.connect import talk
+from tests.support.peers.questions import ANSWERS
 
 
 def mounting(inner: Server, prefix: str | None = "w", **options: Any) -> Server:

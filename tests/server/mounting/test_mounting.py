@@ -10,8 +10,9 @@ from contextlib import asynccontextmanager
 import pytest
 
 from mcp_gen import Client, Server, UsageError
-from tests.server.mounting.gateway import until, weather
+from tests.server.mounting.gateway import weather
 from tests.support.frames import each_lifecycle, every_revision
+from tests.support.loop import until
 from tests.support.peers.connect import talk
 
 

@@ -11,10 +11,12 @@ import pytest
 import mcp_wire
 from mcp_gen import Client, Context, Server
 from mcp_gen.core.errors import UrlElicitation, UrlElicitationRequired
-from tests.server.mounting.gateway import ANSWERS, at_two, gateway, until, weather
+from tests.server.mounting.gateway import at_two, gateway, weather
 from tests.support.frames import HANDSHAKE, PER_REQUEST, each_lifecycle
+from tests.support.loop import until
 from tests.support.peers.asked import SILENCE, WAIT_S, Refused
 from tests.support.peers.connect import talk
+from tests.support.peers.questions import ANSWERS
 from tests.support.peers.scripted import MemoryPeer, opening
 
 INTERNAL, INVALID_REQUEST = -32603, -32600

@@ -14,8 +14,9 @@ import pytest
 from mcp_gen import CacheHints, Client, Context, PeerLimits, Server, SessionLost
 from mcp_gen.server.mounting.kinds import TOOLS
 from mcp_gen.server.relaying import subscriptions
-from tests.server.mounting.gateway import at_two, gateway, until, weather
+from tests.server.mounting.gateway import at_two, gateway, weather
 from tests.support.frames import HANDSHAKE, PER_REQUEST, each_lifecycle, with_handshake
+from tests.support.loop import until
 from tests.support.peers.asked import WAIT_S
 from tests.support.peers.connect import talk
 from tests.support.peers.scripted import MemoryPeer, opening

@@ -11,13 +11,14 @@ import pytest
 import mcp_wire
 from mcp_gen import Argument, Client, Context, Server, UsageError, transformed
 from mcp_gen.types import CallToolResult, TextContent
-from tests.server.mounting.gateway import ANSWERS, at_two, gateway, weather
+from tests.server.mounting.gateway import at_two, gateway, weather
 from tests.server.mounting.test_tasks import with_tasks
 from tests.server.tasks.raw_client import CORE, conversing, directed
 from tests.support.frames import PER_REQUEST, every_revision
 from tests.support.peers.answering import asks
 from tests.support.peers.asked import Refused
 from tests.support.peers.connect import talk
+from tests.support.peers.questions import ANSWERS
 
 PLACE = {"city": Argument(name="place")}
 

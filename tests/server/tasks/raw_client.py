@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections.abc import AsyncIterator, Mapping
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
-from itertools import repeat
 from typing import Any
 
 import mcp_wire
@@ -13,7 +12,7 @@ from mcp_gen import Server
 from mcp_wire.extensions.tasks import EXTENSION
 from tests.support.frames import ALL
 from tests.support.peers.answering import EVERYTHING, Capable
-from tests.support.peers.raw import WAIT_S, RawClient, talking
+from tests.support.peers.raw import RawClient, talking
 
 __all__ = [
     "CORE",
@@ -24,7 +23,6 @@ __all__ = [
     "conversing",
     "directed",
     "related",
-    "until",
 ]
 
 CONVERSATION_S = 90.0
@@ -137,12 +135,3 @@ def related(id: str) -> dict[str, Any]:
     """Return the `_meta` of messages that belong to a task."""
     key = mcp_wire.profile(CORE).related_task_key
     return {str(key): {"taskId": id}}
-
-
-async def until(claim: Callable[[], Any]) -> None:
-    """Let the loop run until the claim is true."""
-    async with asyncio.timeout(WAIT_S):
-        for _ in repeat(None):
-            if claim():
-                return
-            await asyncio.sleep(0)

@@ -11,9 +11,10 @@ from typing import Any
 import pytest
 
 from mcp_gen import Accepted, Context, Server
-from tests.server.tasks.raw_client import CORE, related, until
+from tests.server.tasks.raw_client import CORE, related
 from tests.support.frames import server_violations
 from tests.support.http.asgi import Open, WebClient, request
+from tests.support.loop import until
 from tests.support.peers.answering import EVERYTHING, Capable, accept
 from tests.support.peers.raw import WAIT_S
 

@@ -8,8 +8,9 @@ from typing import Any
 
 from mcp_gen import Accepted, Context, RequestTimeout, Server
 from mcp_wire import latest
-from tests.server.tasks.raw_client import CORE, Conversation, conversing, related, until
+from tests.server.tasks.raw_client import CORE, Conversation, conversing, related
 from tests.support.frames import encoded
+from tests.support.loop import until
 from tests.support.peers.answering import accept
 from tests.support.peers.raw import talking
 

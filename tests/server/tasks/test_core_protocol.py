@@ -12,8 +12,9 @@ from msgspec import Raw
 
 import mcp_wire
 from mcp_gen import Context, McpError, Server, Tasks, UsageError
-from tests.server.tasks.raw_client import CORE, WITHOUT, conversing, related, until
+from tests.server.tasks.raw_client import CORE, WITHOUT, conversing, related
 from tests.support.frames import ALL
+from tests.support.loop import until
 from tests.support.peers.raw import talking
 
 INVALID_PARAMS, METHOD_NOT_FOUND, INTERNAL_ERROR = -32602, -32601, -32603

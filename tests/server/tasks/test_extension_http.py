@@ -11,9 +11,10 @@ from typing import Any
 import pytest
 
 from mcp_gen import Accepted, Context, Server, Tasks
-from tests.server.tasks.raw_client import DECLARED, DIRECTED, until
+from tests.server.tasks.raw_client import DECLARED, DIRECTED
 from tests.support.frames import server_violations
 from tests.support.http.asgi import Open, WebClient
+from tests.support.loop import until
 from tests.support.peers.answering import Capable, accept
 from tests.support.peers.raw import WAIT_S
 

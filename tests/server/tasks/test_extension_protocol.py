@@ -19,9 +19,9 @@ from tests.server.tasks.raw_client import (
     Conversation,
     conversing,
     directed,
-    until,
 )
 from tests.support.frames import encoded
+from tests.support.loop import until
 from tests.support.peers.answering import EVERYTHING
 from tests.support.peers.raw import WAIT_S
 

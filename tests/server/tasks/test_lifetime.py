@@ -14,7 +14,8 @@ import pytest
 from mcp_gen import Context, Server, Tasks
 from mcp_gen.core.stores.tasks import MemoryTaskStore, StoredTask
 from mcp_gen.transports.memory import memory_pair
-from tests.server.tasks.raw_client import CORE, conversing, directed, until
+from tests.server.tasks.raw_client import CORE, conversing, directed
+from tests.support.loop import until
 from tests.support.peers.raw import talking
 
 INVALID_PARAMS = -32602

@@ -101,3 +101,68 @@ async def test_waits_that_have_ended_are_not_kept_behind_one_that_takes_long() -
     assert len(deadlines._rows[5].waits) <= MIN_LENGTH
     clock.pass_until(5)
     assert failure(long) == "long: no answer in 5 s"
+
+
+def paused_wait(paused_at: float, resumed_at: float) -> tuple[Clock, Any]:
+    """Return a clock and a wait of 10 s that was paused, and begins at 0 s."""
+    clock, deadlines = set_up()
+    waiter = asyncio.get_running_loop().create_future()
+    deadlines.add(10, waiter, "m")
+    clock.pass_until(paused_at)
+    deadlines.pause(waiter)
+    clock.pass_until(resumed_at)
+    assert not waiter.done()
+    deadlines.resume(waiter)
+    return clock, waiter
+
+
+async def test_a_pause_ends_a_wait_at_no_time() -> None:
+    clock, waiter = paused_wait(5, 1000)
+    clock.pass_until(1009.9)
+    assert not waiter.done()
+    clock.pass_until(1010)
+    assert failure(waiter) == "m: no answer in 10 s"
+    assert clock.timers == []
+
+
+async def test_after_a_pause_the_time_begins_anew_also_if_it_was_not_over() -> None:
+    clock, waiter = paused_wait(5, 9)
+    clock.pass_until(18.9)
+    assert not waiter.done()
+    clock.pass_until(19)
+    assert failure(waiter) == "m: no answer in 10 s"
+
+
+async def test_a_pause_that_is_no_wait_changes_nothing() -> None:
+    clock, waiter = paused_wait(5, 5.05)
+    clock.pass_until(9.9)
+    assert not waiter.done()
+    clock.pass_until(10)
+    assert failure(waiter) == "m: no answer in 10 s"
+
+
+async def test_a_pause_of_one_wait_is_none_of_another() -> None:
+    clock, deadlines = set_up()
+    first, second = (asyncio.get_running_loop().create_future() for _ in range(2))
+    deadlines.add(10, first, "first")
+    deadlines.add(10, second, "second")
+    deadlines.pause(first)
+    clock.pass_until(10)
+    assert (failure(first), failure(second)) == (None, "second: no answer in 10 s")
+    deadlines.resume(first)
+    clock.pass_until(20)
+    assert failure(first) == "first: no answer in 10 s"
+    assert clock.timers == []
+
+
+async def test_a_wait_that_ends_in_its_pause_is_left_alone() -> None:
+    clock, deadlines = set_up()
+    waiter = asyncio.get_running_loop().create_future()
+    deadlines.add(10, waiter, "m")
+    deadlines.pause(waiter)
+    clock.pass_until(15)
+    waiter.set_result("answer")
+    deadlines.resume(waiter)
+    clock.pass_until(40)
+    assert waiter.result() == "answer"
+    assert clock.timers == []

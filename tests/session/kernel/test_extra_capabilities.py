@@ -9,10 +9,11 @@ import pytest
 from mcp_gen import Context, MissingCapability, Server
 from mcp_gen.core.stores.sessions import MemorySessionStore
 from mcp_wire import encode
-from tests.server.mounting.gateway import Name, gateway
+from tests.server.mounting.gateway import gateway
 from tests.support.frames import Speaker, decoded, encoded, every_revision, with_handshake
 from tests.support.http.asgi import WebClient
 from tests.support.peers.connect import talk
+from tests.support.peers.questions import Name
 
 EXTRA = {"com.example/x": {"a": [1, None]}, "y": None}
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, TypeAlias
 
 __all__ = ["Line", "compared_revisions", "dates", "imports", "profile_facts", "strings"]
@@ -32,9 +32,12 @@ def imports(text: str, module: str) -> Iterator[Line]:
 
 def strings(text: str) -> Iterator[Line]:
     """Yield every string of a file but docstrings, including parts of f-strings and bytes."""
-    tree = ast.parse(text)
-    loose = {id(node.value) for node in ast.walk(tree) if isinstance(node, ast.Expr)}
-    for node in ast.walk(tree):
+    return _strings(list(ast.walk(ast.parse(text))))
+
+
+def _strings(nodes: Sequence[ast.AST]) -> Iterator[Line]:
+    loose = {id(node.value) for node in nodes if isinstance(node, ast.Expr)}
+    for node in nodes:
         if isinstance(node, ast.Constant) and id(node) not in loose:
             if isinstance(node.value, str):
                 yield node.lineno, node.value
@@ -44,7 +47,8 @@ def strings(text: str) -> Iterator[Line]:
 
 def dates(text: str) -> Iterator[Line]:
     """Yield every name and every string that names a revision by its date."""
-    said = [*strings(text), *_names(text)]
+    nodes = list(ast.walk(ast.parse(text)))
+    said = [*_strings(nodes), *_names(nodes)]
     return ((line, what) for line, what in said if _DATE.search(what))
 
 
@@ -71,9 +75,9 @@ def profile_facts(text: str) -> Iterator[Line]:
                 yield node.lineno, node.attr
 
 
-def _names(text: str) -> Iterator[Line]:
+def _names(nodes: Iterable[ast.AST]) -> Iterator[Line]:
     """Yield every name that a file uses or defines, including those of imported modules."""
-    for node in ast.walk(ast.parse(text)):
+    for node in nodes:
         for field, value in ast.iter_fields(node):
             if isinstance(value, str) and field != "value":
                 yield getattr(node, "lineno", 1), value

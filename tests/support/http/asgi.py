@@ -145,7 +145,11 @@ class Open:
         start, *parts = self.sent
         assert start["type"] == "http.response.start"
         assert all(part["type"] == "http.response.body" for part in parts)
-        headers = {name.decode(): value.decode() for name, value in start["headers"]}
+        headers: dict[str, str] = {}
+        for name, value in start["headers"]:
+            # Lines of one name are a list, such as challenges of two schemes.
+            before = f"{headers[name.decode()]}, " if name.decode() in headers else ""
+            headers[name.decode()] = before + value.decode()
         return Reply(start["status"], headers, b"".join(part["body"] for part in parts))
 
     async def begun(self) -> Reply | None:
@@ -289,12 +293,14 @@ def headers_of(speaker: Speaker, message: bytes) -> dict[str, str]:
     return {name: value for name, value in zip(names, values, strict=True) if name and value}
 
 
-async def begin(app: AsgiApp, speaker: Speaker) -> dict[str, str]:
+async def begin(
+    app: AsgiApp, speaker: Speaker, headers: Mapping[str, str] | None = None
+) -> dict[str, str]:
     """Open a session and return its headers; none at revisions without sessions."""
     if speaker.profile.handshake is None:
         return {}
     name = str(speaker.profile.session_header)
-    reply = await request(app, speaker.initialize(0))
+    reply = await request(app, speaker.initialize(0), headers)
     return {name: reply.headers[name.lower()]}
 
 

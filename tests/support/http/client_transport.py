@@ -16,8 +16,8 @@ from typing import Any
 import msgspec
 
 import mcp_wire
-from mcp_gen import Server
 from mcp_gen.core.transport.protocols import Duplex, Receiver
+from mcp_gen.server.serving.api import ServingApi
 from mcp_gen.transports.http_server.app import AsgiApp
 from mcp_wire.extensions.tasks import EXTENSION as TASKS
 from tests.support.checks.watch import Watched, watch
@@ -232,7 +232,9 @@ def _encoded(value: str) -> str:
 
 
 @asynccontextmanager
-async def http(make: Callable[[], Server], log: list[str], revision: str) -> AsyncIterator[Duplex]:
+async def http(
+    make: Callable[[], ServingApi], log: list[str], revision: str
+) -> AsyncIterator[Duplex]:
     """Connect to the server that `make` makes, with the HTTP transport of the client's revision."""
     paired = mcp_wire.profile(revision).http_transport == "sse_pair"
     app = make().asgi(legacy_sse_path="/sse" if paired else None)

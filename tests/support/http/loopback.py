@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import ssl
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
@@ -39,12 +40,16 @@ class Got(NamedTuple):
 
 @dataclass
 class Web:
-    """Listening server, with its received requests."""
+    """Listening server, with its received requests.
+
+    A scripted one counts its connections, also those without a request.
+    """
 
     port: int
     scheme: str = "http"
     got: list[Got] = field(default_factory=list)
     news: asyncio.Event = field(default_factory=asyncio.Event)
+    connections: int = 0
 
     @property
     def origin(self) -> str:
@@ -71,6 +76,13 @@ class Web:
                 self.news.clear()
                 await self.news.wait()
         return self.by(http_method)[0]
+
+    async def met(self, connections: int) -> None:
+        """Wait for this number of connections of a scripted server."""
+        async with asyncio.timeout(WAIT_S):
+            while self.connections < connections:
+                self.news.clear()
+                await self.news.wait()
 
     def frames(self) -> list[Frame]:
         """Return the received messages."""
@@ -174,9 +186,9 @@ class Line:
 
 
 @asynccontextmanager
-async def scripted_web(script: Script) -> AsyncIterator[Web]:
-    """Serve requests with a test's script."""
-    web = Web(0)
+async def scripted_web(script: Script, tls: ssl.SSLContext | None = None) -> AsyncIterator[Web]:
+    """Serve requests with a test's script, over TLS if its settings are given."""
+    web = Web(0, "http" if tls is None else "https")
     tasks: set[asyncio.Task[Any]] = set()
     failed: list[BaseException] = []
 
@@ -184,6 +196,8 @@ async def scripted_web(script: Script) -> AsyncIterator[Web]:
         task = asyncio.current_task()
         assert task is not None
         tasks.add(task)
+        web.connections += 1
+        web.news.set()
         try:
             got = await _read(reader)
             if got is not None:
@@ -198,7 +212,7 @@ async def scripted_web(script: Script) -> AsyncIterator[Web]:
             tasks.discard(task)
             writer.close()
 
-    server = await asyncio.start_server(serve, "127.0.0.1", 0)
+    server = await asyncio.start_server(serve, "127.0.0.1", 0, ssl=tls)
     web.port = server.sockets[0].getsockname()[1]
     try:
         yield web

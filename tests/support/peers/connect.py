@@ -15,8 +15,8 @@ from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 import mcp_wire
-from mcp_gen import Server
 from mcp_gen.core.transport.protocols import Duplex
+from mcp_gen.server.serving.api import ServingApi
 from mcp_gen.transports.memory import memory_pair
 from mcp_wire.profile import Profile
 from tests.support.http.client_transport import http, posting
@@ -26,8 +26,11 @@ from tests.support.processes.process import process
 
 __all__ = ["Connect", "Make", "talk", "talk_to"]
 
-Make: TypeAlias = Callable[[], Server]
-"""Function that makes the server. Over stdio it runs in another process, so it is in a module."""
+Make: TypeAlias = Callable[[], ServingApi]
+"""Function that makes the server, or a bridge to one.
+
+Over stdio it runs in another process, so it is in a module.
+"""
 
 
 @asynccontextmanager

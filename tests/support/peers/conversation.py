@@ -211,9 +211,11 @@ class Conversation:
         assert method is not None
         await self.request(method.name)
 
-    async def hears(self, method: str, times: int = 1) -> list[dict[str, Any]]:
+    async def hears(
+        self, method: str, times: int = 1, *, wait_s: float = WAIT_S
+    ) -> list[dict[str, Any]]:
         """Wait for notifications; return the params of all of them so far."""
-        async with asyncio.timeout(WAIT_S):
+        async with asyncio.timeout(wait_s):
             while len(found := self.params_of(method)) < times:
                 self._news.clear()
                 await self._news.wait()

@@ -11,8 +11,8 @@ import tempfile
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 
-from mcp_gen import Server
 from mcp_gen.core.transport.protocols import Duplex, Receiver
+from mcp_gen.server.serving.api import ServingApi
 from mcp_gen.transports.lines import DEFAULT_MAX_MESSAGE_BYTES, LineReader, LineWriter
 from tests.support.checks.watch import Watched, watch
 from tests.support.processes.forked import fork
@@ -22,7 +22,7 @@ __all__ = ["process"]
 WAIT_S = 30.0
 
 
-def _serve(make: Callable[[], Server]) -> None:
+def _serve(make: Callable[[], ServingApi]) -> None:
     make().run("stdio")
 
 
@@ -73,7 +73,7 @@ class _Pipes(asyncio.Protocol):
 
 
 @asynccontextmanager
-async def process(make: Callable[[], Server], log: list[str]) -> AsyncIterator[Duplex]:
+async def process(make: Callable[[], ServingApi], log: list[str]) -> AsyncIterator[Duplex]:
     """Start a server as a process; `make` is a function of a module, which makes it there.
 
     `log` contains its stderr afterwards.

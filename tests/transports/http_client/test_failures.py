@@ -251,7 +251,7 @@ TABLE: list[tuple[Answers, type[McpGenError], str]] = [
     (says_no, HttpError, "HTTP status 503"),
     (says_no_in_json, McpError, "no"),
     (says_no_without_an_id, HttpError, r"HTTP status 400: not now \(-32000\)"),
-    (asks_who, HttpError, "HTTP status 401: it asks for credentials"),
+    (asks_who, HttpError, "HTTP status 401: it asks for credentials; give `auth=OAuth"),
     (says_no_for_ever, HttpError, "HTTP status 500"),
     (talks_for_ever, MessageTooLarge, "a body of at most 200000 bytes, got more"),
     (promises_much, MessageTooLarge, "a body of at most 200000 bytes, got 1000000000000"),

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import datetime
-import ipaddress
 import os
 import ssl
 import sys
@@ -15,10 +13,6 @@ from typing import Any
 
 import httpcore2
 import pytest
-from cryptography import x509
-from cryptography.hazmat.primitives import hashes, serialization
-from cryptography.hazmat.primitives.asymmetric import ec
-from cryptography.x509.oid import NameOID
 
 from mcp_gen import Client, Server, TransportError
 from mcp_gen.transports.http_client.endpoint import read_whole
@@ -26,6 +20,7 @@ from mcp_gen.transports.http_client.pool import Pool
 from mcp_gen.transports.http_client.sockets import SocketBackend
 from tests.client.scripted import opening
 from tests.support.frames import HANDSHAKE, PER_REQUEST, each_lifecycle
+from tests.support.http.certificates import self_signed
 from tests.support.http.loopback import Got, Line, Web, scripted_web, serving
 from tests.support.peers.raw import WAIT_S
 
@@ -46,23 +41,7 @@ def server() -> Server:
 @pytest.fixture(scope="module")
 def certificate(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Return a file with a key and a self-signed certificate for 127.0.0.1."""
-    key = ec.generate_private_key(ec.SECP256R1())
-    name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "loopback")])
-    address = x509.IPAddress(ipaddress.IPv4Address("127.0.0.1"))
-    now = datetime.datetime.now(datetime.UTC)
-    made = (
-        x509.CertificateBuilder(name, name, key.public_key(), x509.random_serial_number())
-        .not_valid_before(now - datetime.timedelta(hours=1))
-        .not_valid_after(now + datetime.timedelta(hours=1))
-        .add_extension(x509.SubjectAlternativeName([address]), critical=False)
-        .sign(key, hashes.SHA256())
-    )
-    pem = serialization.Encoding.PEM
-    private = serialization.PrivateFormat.PKCS8
-    path = tmp_path_factory.mktemp("tls") / "loopback.pem"
-    secret = key.private_bytes(pem, private, serialization.NoEncryption())
-    path.write_bytes(secret + made.public_bytes(pem))
-    return path
+    return self_signed(tmp_path_factory.mktemp("tls"))
 
 
 @asynccontextmanager

@@ -57,7 +57,7 @@ class Operations:
         self.answers: dict[str, deque[Json]] = defaultdict(deque)
         """The client's answers to questions of the server, by Python names of methods."""
         self.capabilities: Json = {}
-        """What the client declared."""
+        """Capabilities that the client declared."""
         self.info: Json = {}
         """Name and version of the client."""
         self._revision = recording.revision or mcp_wire.LATEST

@@ -125,7 +125,7 @@ class ExchangePlayer:
         self.left_out: list[str] = []
         """Requests that are not played."""
         self._senders: dict[bytes, Callable[[Json], Awaitable[int]]] = {}
-        """What sends a message like a request, by the id of the request."""
+        """Functions that send a message like a request, by the id of the request."""
         expectations.repeat = self._repeat
 
     async def play(self) -> None:

@@ -274,6 +274,8 @@ async def tap_url(
         endpoint = _endpoint(tap, has_signals=has_signals)
         serving = asyncio.create_task(endpoint.serve([bound]))
         try:
+            # A signal that comes earlier would not end it in good order.
+            await endpoint.is_ready.wait()
             own = f"http://127.0.0.1:{bound.getsockname()[1]}{parts.path or '/'}"
             yield (f"{own}?{parts.query}" if parts.query else own), serving
         finally:
@@ -309,12 +311,17 @@ def _endpoint(app: HttpTap, *, has_signals: bool) -> Any:
     import uvicorn
 
     class TapEndpoint(uvicorn.Server):
+        is_ready = asyncio.Event()
+        """Set as soon as signals end it."""
+
         @contextmanager
         def capture_signals(self) -> Generator[None, None, None]:
             if has_signals:
                 with super().capture_signals():
+                    self.is_ready.set()
                     yield
             else:
+                self.is_ready.set()
                 yield
 
     return TapEndpoint(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import re
+from abc import ABC, abstractmethod
 from collections.abc import AsyncGenerator, Callable, Mapping
 from typing import TYPE_CHECKING
 
@@ -84,12 +85,12 @@ class _RawRequests:
         """Do nothing: no connection is kept."""
 
 
-class _ReadsHeadersItself(ClientScript):
+class _ReadsHeadersItself(ClientScript, ABC):
     """Reads the heads of responses itself."""
 
+    @abstractmethod
     def read_name(self, name: str) -> str:
         """Return the name under which a response header is kept."""
-        raise NotImplementedError
 
     def use_wire(self, wire: Wire) -> None:
         super().use_wire(wire)

@@ -10,9 +10,9 @@ from mcp_gen.core.peer_values import MAX_ID_LENGTH
 from mcp_gen.session.duplex.client import MAX_OPEN_REQUESTS
 from mcp_wire import latest
 from tests.hostile.work.limits.limit import TAKEN, Limit
-from tests.server.mounting.gateway import until
 from tests.support.frames import HANDSHAKE, Speaker
 from tests.support.http.asgi import surfing
+from tests.support.loop import until
 from tests.support.peers.raw import WAIT_S, talking
 from tests.support.peers.scripted import MemoryPeer, opening
 

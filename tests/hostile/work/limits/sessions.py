@@ -16,9 +16,9 @@ from mcp_gen.session.http_server.sessions import ENDING_BESIDE
 from mcp_gen.transports.http_server.app import AsgiApp
 from mcp_gen.transports.http_server.legacy_sse import MAX_EARLY
 from tests.hostile.work.limits.limit import TAKEN, Limit
-from tests.server.mounting.gateway import until
 from tests.support.frames import HANDSHAKE, PER_REQUEST, Speaker
 from tests.support.http.asgi import Open, open_request, request
+from tests.support.loop import until
 from tests.support.peers.raw import talking
 
 __all__ = ["LIMITS", "SlowServers"]

@@ -1,0 +1,4 @@
+"""Parts of `login`, `logout` and `whoami`: options, settings, the state of credentials.
+
+Imported by: cli/commands.
+"""

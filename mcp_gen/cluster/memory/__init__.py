@@ -1,0 +1,4 @@
+"""Clusters in memory: several apps in one process.
+
+Imported by: cluster.
+"""

@@ -1,0 +1,4 @@
+"""Clusters over Redis.
+
+Imported by: cluster.
+"""

@@ -1,0 +1,1 @@
+"""Clients that get themselves a token where one is wanted; some of them wrongly."""

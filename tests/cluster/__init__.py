@@ -1,0 +1,1 @@
+"""Tests of servers that share their state: many processes and machines."""

@@ -1,0 +1,137 @@
+"""TaskiqEngine over a real redis-server: messages, redelivery, and a broker that fails."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
+from typing import Any
+
+import pytest
+
+from mcp_gen import TaskiqEngine, Tasks, UsageError
+from mcp_gen.server.tasks.engine.submitter import EngineSubmitter
+from mcp_gen.server.tasks.engine.worker import TaskWorker
+from tests.cluster.tasks.parts import Node, cluster_of, manager_of
+from tests.server.tasks.raw_client import conversing
+from tests.support.loop import until
+from tests.support.processes.redis_server import RedisServer, free_port
+
+taskiq_redis = pytest.importorskip("taskiq_redis", reason="pip install taskiq-redis")
+
+QUEUE = "parcels"
+IDLE_MS = 50
+
+
+def engine_at(url: str, *, idle_ms: int = IDLE_MS) -> TaskiqEngine:
+    broker = taskiq_redis.RedisStreamBroker(
+        url,
+        queue_name=QUEUE,
+        idle_timeout=idle_ms,
+        xread_block=20,
+        xread_count=1,
+        unacknowledged_lock_timeout=1,
+    )
+    return TaskiqEngine(broker)
+
+
+@asynccontextmanager
+async def nodes_at(url: str, names: str = "wx", **options: Any) -> AsyncGenerator[list[Node]]:
+    """Start nodes with brokers of their own on one server."""
+
+    def tasks() -> Tasks:
+        engine = engine_at(url, **options)
+        return Tasks(engine=engine, grace_s=0, lease_s=0.5, poll_interval_s=0.05, resubmit_s=0.1)
+
+    async with cluster_of(names, tasks) as nodes:
+        yield nodes
+
+
+class CountingWorker(TaskWorker):
+    """Worker that counts the deliveries of each id."""
+
+    def __init__(self, node: Node, deliveries: list[str]) -> None:
+        submitter = manager_of(node).submitter
+        assert isinstance(submitter, EngineSubmitter)
+        super().__init__(manager_of(node), submitter)
+        self.deliveries = deliveries
+
+    async def run(self, id: str) -> None:
+        self.deliveries.append(id)
+        await super().run(id)
+
+
+@asynccontextmanager
+async def worker(node: Node, deliveries: list[str]) -> AsyncGenerator[None]:
+    made = CountingWorker(node, deliveries)
+    working = asyncio.ensure_future(made.work(max_running=50, drain_s=10))
+    try:
+        yield
+    finally:
+        made.stop()
+        await working
+
+
+async def test_a_task_runs_on_a_worker_and_redis_holds_its_id_alone(
+    redis_server: RedisServer,
+) -> None:
+    async with nodes_at(redis_server.url) as (web, x), conversing(web.server) as one:
+        id = await one.make("slow", word="secret")
+        ((_, fields),) = await asyncio.to_thread(redis_server.run, "XRANGE", QUEUE, "-", "+")
+        message = fields[b"data"]
+        assert id.encode() in message
+        assert b"secret" not in message
+        x.work.gate.set()
+        async with worker(x, []):
+            assert await one.text(id) == "secret of x"
+
+
+async def test_a_task_outlasts_the_time_out_of_the_broker_and_runs_once(
+    redis_server: RedisServer,
+) -> None:
+    came: list[str] = []
+    async with nodes_at(redis_server.url, "wxy") as (web, x, y), conversing(web.server) as one:
+        async with worker(x, came), worker(y, came):
+            first = await one.make("slow")
+            await until(lambda: x.work.began)
+            # Only with traffic does this broker look for deliveries that are not acknowledged.
+            made = [first]
+            async with asyncio.timeout(30):
+                while came.count(first) < 2:
+                    made.append(await one.make("slow"))
+                    await until(lambda: came.count(made[-1]))
+            x.work.gate.set()
+            for id in made:
+                assert (await one.text(id)).startswith("word of")
+        assert len(x.work.began) == len(made)
+
+
+async def test_a_delivery_whose_worker_dies_before_the_claim_is_made_again(
+    redis_server: RedisServer,
+) -> None:
+    async with nodes_at(redis_server.url) as (web, x), conversing(web.server) as one:
+        id = await one.make("slow")
+        await asyncio.to_thread(
+            redis_server.run,
+            *("XREADGROUP", "GROUP", "taskiq", "dead", "COUNT", 1, "STREAMS", QUEUE, ">"),
+        )
+        x.work.gate.set()
+        async with worker(x, []):
+            assert await one.text(id) == "word of x"
+
+
+# taskiq-redis leaves the pipeline whose connection has broken to the garbage collector.
+@pytest.mark.filterwarnings("ignore:Unclosed client session:ResourceWarning")
+async def test_a_worker_goes_on_after_its_broker_has_failed(redis_server: RedisServer) -> None:
+    async with nodes_at(redis_server.url) as (web, x), conversing(web.server) as one, worker(x, []):
+        x.work.gate.set()
+        assert await one.text(await one.make("slow")) == "word of x"
+        await asyncio.to_thread(redis_server.run, "CLIENT", "KILL", "TYPE", "normal")
+        assert await one.text(await one.make("slow")) == "word of x"
+
+
+async def test_a_worker_without_a_broker_says_so_in_one_line() -> None:
+    async with nodes_at(f"redis://127.0.0.1:{free_port()}", "x") as (x,):
+        with pytest.raises(UsageError, match="TaskiqEngine: the broker cannot be reached: "):
+            await CountingWorker(x, []).work(max_running=1, drain_s=1)
+        assert manager_of(x).running == {}

@@ -1,0 +1,1 @@
+"""Clients, servers and authorization servers of others, with tokens between them and ours."""
