@@ -140,7 +140,7 @@ def at_the_top() -> set[str]:
 def test_ci_calls_the_noxfile_and_nothing_else() -> None:
     workflow = (ROOT / ".github/workflows/ci.yml").read_text("utf-8")
     steps = re.findall(r"run: (.*)", workflow)
-    assert steps == [".ci/run", "pip install nox", "nox -s nightly"]
+    assert steps == [".ci/run", ".ci/programs", "pip install nox", "nox -s nightly"]
 
 
 def test_a_bug_report_asks_for_one_of_the_protocol_versions() -> None:
