@@ -245,9 +245,11 @@ class Notifier:
         for session in sessions:
             if session.loop is not loop or topic.capability not in session.declared:
                 continue
-            if topic.uri is not None and topic.uri not in session.__dict__.get("subscribed", ()):
+            subscribed = session.__dict__.get("subscribed", ())
+            is_wanted = topic.uri is None or topic.uri in subscribed
+            if shared is not None and session.defers(shared, is_wanted=is_wanted):
                 continue
-            if shared is not None and session.defers(shared):
+            if not is_wanted:
                 continue
             if session.initialized:
                 self._notify_session(session, topic)

@@ -165,6 +165,10 @@ class ClusterLink(ABC):
         """Hand changes that no stream has carried to the node that has one now."""
 
     @abstractmethod
+    def tell(self, session_id: str, topics: Iterable[bytes]) -> None:
+        """Send changes to a session of this node, if its client has subscribed to them."""
+
+    @abstractmethod
     def recover_soon(self, session_id: str) -> None:
         """Send every change that may have been missed, once a stream to the client is open."""
 

@@ -120,6 +120,13 @@ class ClusterNode(ClusterLink):
                     copy.streams.told.add(topic)
                     self._changes.tell(copy, topic)
 
+    def tell(self, session_id: str, topics: Iterable[bytes]) -> None:
+        """Send changes to a session of this node, if its client has subscribed to them."""
+        copy = self.copies.get(session_id)
+        if copy is not None:
+            for topic in topics:
+                self._changes.tell(copy, topic)
+
     def recover_soon(self, session_id: str) -> None:
         """Send every change that may have been missed, once a stream to the client is open."""
         copy = self.copies.get(session_id)

@@ -47,6 +47,8 @@ FRESH_S = 30.0
 """Seconds after its last use in which a session is not looked up: the bus tells of its changes."""
 TRIES = 8
 """Times that a change or a new session is written while other nodes write as well."""
+MAX_EARLY = 100
+"""Number of changes heard while a session is read from which on the client is told of all."""
 
 
 class ClusteredSession(HttpSession):
@@ -70,6 +72,8 @@ class ClusteredSession(HttpSession):
     """Event loop time of the last activity that the store was told of."""
     refusal: ErrorObject | None = None
     """Why the session cannot begin; None if it can."""
+    _is_being_read = False
+    """True if what the store has is on its way here."""
     _stored: StoredSession | None = None
     """The session as this node has last read or written it."""
 
@@ -87,6 +91,8 @@ class ClusteredSession(HttpSession):
         super().__init__(kernel, node.cluster.events, principal, opened, ended, keeper, id)
         self.checked_s = self.loop.time()
         """Event loop time of the last request, or of the last look into the store."""
+        self._heard_early: set[bytes] = set()
+        """Changes of resources that were heard when subscriptions to them may not be known here."""
         self._posts: dict[RequestId, PostResponse] = {}
         """POSTs of the requests that are being answered, by id."""
 
@@ -116,9 +122,14 @@ class ClusteredSession(HttpSession):
         """Registries of features for this session alone: a cluster refuses them."""
         raise UsageError(NO_SESSION_FEATURES)
 
-    def defers(self, topic: bytes) -> bool:
+    def defers(self, topic: bytes, *, is_wanted: bool) -> bool:
         """Return True if another node sends a change to the session; see `Session.defers`."""
-        return self.streams.defers(topic)
+        if is_wanted:
+            return self.streams.defers(topic)
+        is_unsure = self.is_stale or self._is_being_read
+        if is_unsure and len(self._heard_early) < MAX_EARLY:
+            self._heard_early.add(topic)
+        return True
 
     # --- the store ---
 
@@ -244,12 +255,15 @@ class ClusteredSession(HttpSession):
             if self.is_fresh():
                 # Another request has looked while this one waited.
                 return
-            self.is_stale = False
+            self.is_stale, self._is_being_read = False, True
             try:
                 stored = await self._node.cluster.sessions.load(self.id)
             except BaseException:
                 self.is_stale = True
                 raise
+            finally:
+                self._is_being_read = False
+            self._tell_soon()
             if stored is None:
                 self.end(goes_on=True)
                 return
@@ -261,6 +275,16 @@ class ClusteredSession(HttpSession):
             # What this node has changed and not yet written stays.
             kept = {} if mine is None else changed_fields(base, mine, stored)
             self._adopt(replace(stored, **kept))
+
+    def _tell_soon(self) -> None:
+        """Tell the client of changes that were heard before its subscriptions were known."""
+        # The session may have changed again while it was read: the next read tells.
+        if self._heard_early and not self.is_stale:
+            topics, self._heard_early = self._heard_early, set()
+            if len(topics) < MAX_EARLY:
+                self.loop.call_soon(self._node.tell, self.id, topics)
+            else:
+                self.loop.call_soon(self._node.recover_soon, self.id)
 
     def _adopt(self, now: StoredSession) -> None:
         """Take over what other nodes have changed."""

@@ -303,13 +303,14 @@ class Session(ABC):
             await sender_for(profile, self.channel, self.host, self).notify(profile.log, params)
             await self.channel.drain()
 
-    def defers(self, topic: bytes) -> bool:
+    def defers(self, topic: bytes, *, is_wanted: bool) -> bool:
         """Return True if this process must not send a change to the session now.
 
         Another process sends it, or this one once a stream to the client is open.
 
         Args:
             topic: Name of the change, in a form that processes can exchange.
+            is_wanted: False if the client has not subscribed to it, as far as this process knows.
         """
         return False
 

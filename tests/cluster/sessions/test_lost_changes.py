@@ -5,6 +5,8 @@ from __future__ import annotations
 import asyncio
 from typing import Any
 
+import pytest
+
 from mcp_gen.cluster import MemoryCluster
 from mcp_gen.core.stores.failures import StoreDown
 from mcp_gen.session.cluster import bodies
@@ -139,6 +141,62 @@ async def test_a_subscription_is_known_where_the_store_failed_when_it_was_to_be_
         await eventually(lambda: URI in copy.subscribed)
         nodes.servers[0].notify.resource_updated(URI)
         await eventually(lambda: methods(stream) == ["resources/updated"])
+
+
+class HeldLoads:
+    """Loads of sessions at a node that wait for `go_on`."""
+
+    def __init__(self, sessions: Any) -> None:
+        self._load = sessions.load
+        self._goes_on = asyncio.Event()
+        self.begun = asyncio.Event()
+        sessions.load = self._held
+
+    async def _held(self, id: str) -> Any:
+        self.begun.set()
+        await self._goes_on.wait()
+        return await self._load(id)
+
+    def go_on(self) -> None:
+        """Let all of them go on."""
+        self._goes_on.set()
+
+
+@pytest.mark.parametrize(("changed", "heard"), [([URI], 1), ([URI, URI], 1), (["shop://other"], 0)])
+async def test_a_change_right_after_a_subscription_is_heard_while_the_subscription_is_read(
+    changed: list[str], heard: int
+) -> None:
+    async with nodes_of(changing_server, 2) as nodes:
+        client = await nodes.client()
+        stream = await client.listening(nodes.apps[1])
+        loads = HeldLoads(nodes.clusters[1].sessions)
+        ask = client.speaker.request(1, "resources/subscribe", {"uri": URI})
+        assert "result" in (await client.at(nodes.apps[0]).ask(ask)).json
+        await asyncio.wait_for(loads.begun.wait(), WAIT_S)
+        for uri in changed:
+            nodes.servers[0].notify.resource_updated(uri)
+            await settled(nodes)
+        loads.go_on()
+        await settled(nodes)
+        nodes.servers[0].notify.tool_list_changed()
+        await eventually(lambda: "tools/list_changed" in methods(stream))
+        assert methods(stream) == ["resources/updated"] * heard + ["tools/list_changed"]
+
+
+async def test_far_more_changes_than_are_kept_while_a_subscription_is_read_lose_none() -> None:
+    async with nodes_of(changing_server, 2) as nodes:
+        client = await nodes.client()
+        stream = await client.listening(nodes.apps[1])
+        loads = HeldLoads(nodes.clusters[1].sessions)
+        ask = client.speaker.request(1, "resources/subscribe", {"uri": URI})
+        assert "result" in (await client.at(nodes.apps[0]).ask(ask)).json
+        await asyncio.wait_for(loads.begun.wait(), WAIT_S)
+        for number in range(300):
+            nodes.servers[0].notify.resource_updated(f"shop://{number}")
+        nodes.servers[0].notify.resource_updated(URI)
+        await settled(nodes)
+        loads.go_on()
+        await eventually(lambda: methods(stream).count("resources/updated") == 1)
 
 
 async def test_a_subscription_that_a_node_has_missed_is_known_after_the_gap() -> None:
