@@ -74,6 +74,9 @@ class Redis:
         max_tasks: Maximum number of tasks; 10,000 by default.
         once_ttl_s: Seconds for which the values of `ctx.once` are kept; an hour by default. At
             least `request_state_ttl_s` of the server.
+        max_once_names: Maximum number of requests whose values of `ctx.once` are kept, for each
+            principal and for all clients without one; 10,000 by default. The one that used it
+            longest ago is evicted.
         options: Options of redis-py's connections, such as `ssl_ca_certs`, `username`, `password`
             or `credential_provider`.
 
@@ -100,6 +103,7 @@ class Redis:
         events_ttl_s: float = 3600.0,
         max_tasks: int = 10_000,
         once_ttl_s: float = 3600.0,
+        max_once_names: int = 10_000,
         **options: Any,
     ) -> None:
         _check(
@@ -117,6 +121,7 @@ class Redis:
             events_ttl_s=events_ttl_s,
             max_tasks=max_tasks,
             once_ttl_s=once_ttl_s,
+            max_once_names=max_once_names,
         )
         if lease_s < 2 * heartbeat_s:
             raise UsageError(
@@ -154,7 +159,7 @@ class Redis:
             session_bytes=session_bytes,
         )
         self._tasks = RedisTasks(connection, names, max_tasks=max_tasks)
-        self._once = RedisOnce(connection, names, ttl_s=once_ttl_s)
+        self._once = RedisOnce(connection, names, ttl_s=once_ttl_s, max_names=max_once_names)
         self._states = RedisStates(connection, names)
 
     @classmethod

@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from mcp_gen.core.errors import UsageError
 
-__all__ = ["Keys", "SessionKeys", "TaskIndexKeys"]
+__all__ = ["Keys", "OnceKeys", "SessionKeys", "TaskIndexKeys", "plain"]
 
 _PREFIX = re.compile(r"[^{}]+")
 _SAFE = re.compile(r"[A-Za-z0-9_.~-]{1,128}")
@@ -27,6 +27,15 @@ class SessionKeys(NamedTuple):
     """Hash: messages by number and stream. There is none before the first message."""
     order: str
     """List: numbers, sizes and streams of the messages, the oldest first."""
+
+
+class OnceKeys(NamedTuple):
+    """Keys of the values of `once` of one principal, all in one slot."""
+
+    values: str
+    """Hash: values by name."""
+    ends: str
+    """Sorted set: names by when their values expire."""
 
 
 class TaskIndexKeys(NamedTuple):
@@ -67,16 +76,17 @@ class Keys:
 
     def session(self, id: str) -> SessionKeys:
         """Return the keys of a session."""
-        tag = f"{{{self.prefix}:session:{_plain(id)}}}"
+        tag = f"{{{self.prefix}:session:{plain(id)}}}"
         return SessionKeys(f"{tag}:session", f"{tag}:streams", f"{tag}:events", f"{tag}:order")
 
     def task(self, id: str) -> str:
         """Return the key of a task: a hash."""
-        return f"{{{self.prefix}:task:{_plain(id)}}}"
+        return f"{{{self.prefix}:task:{plain(id)}}}"
 
-    def once(self, name: str, principal: str | None) -> str:
-        """Return the key of values of `once`: a text."""
-        return f"{{{self.prefix}:once:{digest(principal)}:{_plain(name)}}}"
+    def once(self, principal: str | None) -> OnceKeys:
+        """Return the keys of the values of `once` of a principal."""
+        tag = f"{{{self.prefix}:once:{digest(principal)}}}"
+        return OnceKeys(f"{tag}:values", f"{tag}:ends")
 
     def state(self, owner: str) -> str:
         """Return the key of the state of a client: a hash."""
@@ -93,6 +103,7 @@ def sortable(number: float) -> str:
     return struct.pack(">d", number).hex()
 
 
-def _plain(text: str) -> str:
+def plain(text: str) -> str:
+    """Return a text as it is if it is short and plain; otherwise its digest."""
     # No plain text begins with `=`.
     return text if _SAFE.fullmatch(text) else f"={digest(text)}"

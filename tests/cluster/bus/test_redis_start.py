@@ -273,9 +273,11 @@ async def test_a_node_fits_the_contract_and_its_stores_are_shared(
 
 
 async def test_the_limits_of_stores_are_options(redis_server: RedisServer) -> None:
-    node = redis_server.node(session_events=2, once_ttl_s=7, events_ttl_s=5)
+    node = redis_server.node(session_events=2, once_ttl_s=7, events_ttl_s=5, max_once_names=1)
     async with started([node]):
-        name = await node.once.put(None, {"a": 1})
+        dropped, kept_name = [await node.once.put(None, {"a": 1}) for _ in range(2)]
+        assert await node.once.get(dropped) == {}
+        assert await node.once.get(kept_name) == {"a": 1}
         await node.events.begin("session", "stream", node.node, [1])
         for number in (1, 2, 3):
             await node.events.append("session", "stream", number, b"{}")
@@ -284,7 +286,7 @@ async def test_the_limits_of_stores_are_options(redis_server: RedisServer) -> No
         times = {
             key: redis_server.run("TTL", key.decode()) for key in redis_server.run("KEYS", "*")
         }
-        assert [ttl for key, ttl in times.items() if name.encode() in key] == [7]
+        assert {ttl for key, ttl in times.items() if b":once:" in key} == {7}
         assert {ttl for key, ttl in times.items() if b":session:" in key} == {5}
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import AsyncGenerator, Callable
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from typing import Any, TypeAlias
@@ -208,9 +209,64 @@ async def test_values_of_once_are_stored_for_whole_seconds(
     redis_server: RedisServer, ttl_s: float, stored_s: int
 ) -> None:
     async with connections(redis_server, 1) as (connection,):
-        with mock.patch.object(connection, "execute", wraps=connection.execute) as execute:
+        with mock.patch.object(connection, "run", wraps=connection.run) as run:
             await RedisOnce(connection, Keys("test"), ttl_s=ttl_s).put(None, {})
-    assert execute.call_args.args[-2:] == ("EX", stored_s)
+    assert run.call_args.args[-1][-1] == stored_s
+
+
+async def put_at(store: RedisOnce, now_s: float, name: str, principal: str | None = None) -> None:
+    """Put values of that name, at a time of the node's clock."""
+    with mock.patch.object(time, "time", return_value=now_s):
+        await store.put(name, {"name": name}, principal)
+
+
+async def named(store: RedisOnce, now_s: float, *names: str) -> list[str]:
+    """Return those of the names that have values."""
+    with mock.patch.object(time, "time", return_value=now_s):
+        return [name for name in names if await store.get(name)]
+
+
+async def test_the_name_of_once_values_that_was_put_longest_ago_gives_way(
+    redis_server: RedisServer,
+) -> None:
+    async with connections(redis_server, 1) as (connection,):
+        store = RedisOnce(connection, Keys("test"), max_names=2)
+        for second, name in enumerate(("a", "b", "a", "c")):
+            await put_at(store, NOW + second, name)
+        assert await named(store, NOW + 4, "a", "b", "c") == ["a", "c"]
+
+
+async def test_far_more_names_of_once_values_than_allowed_leave_as_many_as_allowed(
+    redis_server: RedisServer,
+) -> None:
+    async with connections(redis_server, 1) as (connection,):
+        store = RedisOnce(connection, Keys("test"), max_names=3)
+        for number in range(300):
+            await put_at(store, NOW + number, str(number))
+        keys = Keys("test").once(None)
+        assert redis_server.run("HLEN", keys.values) == redis_server.run("ZCARD", keys.ends) == 3
+
+
+async def test_names_of_once_values_of_one_principal_take_no_room_of_another(
+    redis_server: RedisServer,
+) -> None:
+    async with connections(redis_server, 1) as (connection,):
+        store = RedisOnce(connection, Keys("test"), max_names=1)
+        await store.put("a", {"of": "ada"}, "ada")
+        for name in ("b", "c"):
+            await store.put(name, {"of": "bob"}, "bob")
+        assert await store.get("a", "ada") == {"of": "ada"}
+
+
+async def test_once_values_expire_one_by_one(redis_server: RedisServer) -> None:
+    async with connections(redis_server, 1) as (connection,):
+        store = RedisOnce(connection, Keys("test"), ttl_s=100)
+        await put_at(store, NOW, "early")
+        await put_at(store, NOW + 60, "late")
+        assert await named(store, NOW + 99.9, "early", "late") == ["early", "late"]
+        assert await named(store, NOW + 100, "early", "late") == ["late"]
+        await put_at(store, NOW + 101, "new")
+        assert redis_server.run("HKEYS", Keys("test").once(None).values) == [b"late", b"new"]
 
 
 async def test_a_task_that_never_expires_is_stored_for_thirty_days(
