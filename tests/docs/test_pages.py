@@ -83,6 +83,8 @@ def test_every_file_of_the_snippets_is_shown() -> None:
     assert [of(path) for path in FILES if of(path) not in SHOWN] == []
 
 
+# Each command has a limit of its own, and a page has dozens.
+@pytest.mark.timeout(600)
 @pytest.mark.parametrize("page", WITH_TRANSCRIPTS, ids=of)
 def test_the_commands_of_a_page_print_what_it_shows(
     page: Path, tmp_path: Path, warm: WarmProcess | None

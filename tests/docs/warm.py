@@ -66,8 +66,15 @@ class WarmProcess:
         asked, answers = self._process.stdin, self._process.stdout
         assert asked is not None
         assert answers is not None
-        print(json.dumps([words, str(folder)]), file=asked, flush=True)
-        printed: str = json.loads(answers.readline())
+        try:
+            print(json.dumps([words, str(folder)]), file=asked, flush=True)
+            printed: str = json.loads(answers.readline())
+        except BaseException:
+            # A test that ran out of time leaves its output behind: the next one would take it.
+            self._process.kill()
+            self._process.communicate()
+            self._process = None
+            raise
         return printed
 
     def close(self) -> None:

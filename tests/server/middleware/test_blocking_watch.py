@@ -4,16 +4,39 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import time
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
 from mcp_gen import Client, Server, ToolError
+from mcp_gen.server.middleware import blocking_watch
 from mcp_gen.server.middleware.blocking_watch import BlockingWatch
 from tests.support.frames import every_revision
 
 LIMIT_MS = 20.0
+
+
+class Clock:
+    """Clock of the watch: a loaded machine does not move it."""
+
+    now_s = 0.0
+    loop: asyncio.AbstractEventLoop
+
+    def read(self) -> float:
+        return self.now_s
+
+    def advance(self) -> None:
+        """Let twice the limit pass."""
+        self.now_s += 2 * LIMIT_MS / 1000
+
+
+CLOCK = Clock()
+
+
+@pytest.fixture(autouse=True)
+def fake_clock(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(blocking_watch, "time", SimpleNamespace(perf_counter=CLOCK.read))
 
 
 def slow_server() -> Server:
@@ -22,28 +45,30 @@ def slow_server() -> Server:
     @server.tool
     async def sleeps() -> str:
         await asyncio.sleep(0)
-        time.sleep(2 * LIMIT_MS / 1000)  # noqa: ASYNC251  # what the watch is for
+        CLOCK.advance()
         await asyncio.sleep(0)
         return "done"
 
     @server.tool
     async def waits() -> str:
-        await asyncio.sleep(2 * LIMIT_MS / 1000)
+        asyncio.get_running_loop().call_soon(CLOCK.advance)
+        await asyncio.sleep(0)
         return "done"
 
     @server.tool
     def threaded() -> str:
-        time.sleep(2 * LIMIT_MS / 1000)
+        # In the loop, as the step that has started this thread may not be over.
+        CLOCK.loop.call_soon_threadsafe(CLOCK.advance)
         return "done"
 
     @server.tool
     async def fails() -> str:
-        time.sleep(2 * LIMIT_MS / 1000)  # noqa: ASYNC251
+        CLOCK.advance()
         raise ToolError("it failed")
 
     @server.resource("slow://a")
     async def resource() -> str:
-        time.sleep(2 * LIMIT_MS / 1000)  # noqa: ASYNC251
+        CLOCK.advance()
         return "a"
 
     server.add_middleware(BlockingWatch(LIMIT_MS))
@@ -72,6 +97,7 @@ async def test_an_async_tool_that_blocks_is_named_once_with_what_to_do(
 async def test_a_tool_that_awaits_or_runs_in_a_thread_is_not_named(
     tool: str, caplog: pytest.LogCaptureFixture
 ) -> None:
+    CLOCK.loop = asyncio.get_running_loop()
     async with Client("test") as client:
         session = await client.connect(slow_server())
         assert (await session.call_tool(tool)).content[0].text == "done"
@@ -118,7 +144,7 @@ async def test_each_server_of_a_connection_is_watched(caplog: pytest.LogCaptureF
 
         @server.tool
         async def sleeps() -> str:
-            time.sleep(2 * LIMIT_MS / 1000)  # noqa: ASYNC251
+            CLOCK.advance()
             return "done"
 
         return server
