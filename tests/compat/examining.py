@@ -70,14 +70,14 @@ def revisions_to_try(requirement: str, *, full: bool = False) -> tuple[str, ...]
 
 ALWAYS = frozenset({"base", "lifecycle"})
 """Areas that each server is examined in."""
-ONE_OF = 8
+ONE_OF = 24
 """Of so many other areas, or scenarios of other areas, a peer is examined in one."""
 
 
 def areas_to_try(requirement: str, *, full: bool = False) -> frozenset[str]:
     """Return the areas that the servers of a requirement are examined in; empty for all.
 
-    These are its own, those that are about each message, those of its transport, and a third of the
+    These are its own, those that are about each message, those of its transport, and some of the
     others, which are others for each requirement. All of them if `full`.
     """
     if full:
@@ -90,7 +90,7 @@ def areas_to_try(requirement: str, *, full: bool = False) -> frozenset[str]:
 
 
 def is_in_turn(requirement: str, other: str) -> bool:
-    """Return True for one of three others, which are others for each requirement.
+    """Return True for one of `ONE_OF` others, which are others for each requirement.
 
     Args:
         requirement: The requirement.
