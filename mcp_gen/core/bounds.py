@@ -18,7 +18,7 @@ from mcp_gen.core.errors import UsageError
 from mcp_wire import Wire
 from mcp_wire.bounds import BOUNDS, REACHES
 
-__all__ = ["broken_bounds", "check_bounds"]
+__all__ = ["bounded_fields", "broken_bounds", "check_bounds"]
 
 
 class _Bound(NamedTuple):
@@ -49,19 +49,23 @@ def check_bounds(value: Any) -> None:
     pending = [value]
     for one in pending:
         kind: Any = one.__class__
+        if kind is dict:
+            pending += one.values()
+            continue
         if kind is list:
             pending += one
-        elif kind is dict:
-            pending += one.values()
-        else:
-            for name, _, bounds, leads_further in _fields_of(kind):
-                inner = getattr(one, name)
-                if inner is None or inner is msgspec.UNSET:
-                    continue
-                if leads_further:
-                    pending.append(inner)
-                if bounds and any(True for _ in _broken_of(inner, bounds, "")):
-                    _refuse(value)
+            continue
+        reaching, bounded = _plans[kind]
+        for name in reaching:
+            inner = getattr(one, name)
+            if inner.__class__ is list:
+                pending += inner
+            elif inner is not None and inner is not msgspec.UNSET:
+                pending.append(inner)
+        for name, bounds in bounded:
+            inner = getattr(one, name)
+            if inner is not None and any(True for _ in _broken_of(inner, bounds, "")):
+                _refuse(value)
 
 
 def _refuse(value: Any) -> NoReturn:
@@ -134,6 +138,25 @@ def _fields_of(kind: type[Any]) -> tuple[_BoundedField, ...]:
         for field in msgspec.structs.fields(kind)
     )
     return tuple(one for one in found if one.bounds or one.leads_further)
+
+
+def bounded_fields(kind: type[Any]) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """Return the fields of a wire type with bounds, and those that lead to types with bounds."""
+    reaching, bounded = _plans[kind]
+    return tuple(name for name, _ in bounded), reaching
+
+
+class _Plans(dict[type[Any], tuple[tuple[str, ...], tuple[tuple[str, tuple[_Bound, ...]], ...]]]):
+    """By class: the fields that lead to types with bounds, and those with bounds of their own."""
+
+    def __missing__(self, kind: type[Any]) -> Any:
+        fields = _fields_of(kind)
+        reaching = tuple(one.name for one in fields if one.leads_further)
+        made = self[kind] = reaching, tuple((one.name, one.bounds) for one in fields if one.bounds)
+        return made
+
+
+_plans = _Plans()
 
 
 @cache

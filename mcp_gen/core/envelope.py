@@ -18,11 +18,14 @@ from mcp_gen.core.peer_values import MAX_ID_LENGTH, shortened
 from mcp_wire.base import encode
 
 __all__ = [
+    "MIN_COMPLEX_BYTES",
+    "UNREADABLE",
     "Envelope",
     "ErrorObject",
     "NoResponse",
     "RequestId",
     "TooComplex",
+    "decode_frame",
     "error_object",
     "failure",
     "is_response",
@@ -141,10 +144,13 @@ MIN_COMPLEX_BYTES = 2 * MAX_DEPTH
 """Least size of a message that may be nested too deeply, in bytes."""
 
 _envelope = msgspec.json.Decoder(Envelope)
+decode_frame = _envelope.decode
+"""Decode a frame, without the further checks of `read`."""
 _id: msgspec.json.Decoder[RequestId] = msgspec.json.Decoder(int | str)
 _error = msgspec.json.Decoder(ErrorObject)
 
-_UNREADABLE = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
+UNREADABLE = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
+"""Errors of decoding what is not of the expected type, or no JSON at all."""
 
 
 def read(
@@ -166,12 +172,12 @@ def read(
         NoResponse: As InvalidRequest, and the frame has no method.
     """
     try:
-        frame = _envelope.decode(data)
+        frame = decode_frame(data)
     except msgspec.ValidationError as error:
         raise _no_frame(f"no JSON-RPC message: {error}", data) from None
     except RecursionError:
         raise _too_deep(bytes(data)) from None
-    except _UNREADABLE as error:
+    except UNREADABLE as error:
         raise ParseError(f"not JSON: {_reason(error)}") from None
     if frame.method is UNSET and not frame.result and not frame.error:
         raise _no_frame("no JSON-RPC message: expected `method`, `result` or `error`", data)
@@ -227,7 +233,7 @@ def read_batch(data: bytes) -> list[Raw]:
         data.decode()
     except msgspec.ValidationError:
         raise InvalidRequest(f"an array may have at most {MAX_BATCH} messages") from None
-    except _UNREADABLE as error:
+    except UNREADABLE as error:
         raise ParseError(f"not JSON: {_reason(error)}") from None
     if not entries:
         raise InvalidRequest("an empty batch")
@@ -298,7 +304,7 @@ def read_error(data: Raw) -> McpError:
     """
     try:
         found = _error.decode(data)
-    except _UNREADABLE:
+    except UNREADABLE:
         return _read_loosely(data)
     return McpError(found.code, found.message, None if found.data is UNSET else found.data)
 
@@ -306,7 +312,7 @@ def read_error(data: Raw) -> McpError:
 def _read_loosely(data: Raw) -> McpError:
     try:
         error = msgspec.json.decode(data)
-    except _UNREADABLE:
+    except UNREADABLE:
         error = None
     if isinstance(error, str):
         error = {"message": f"an error without a code: {error}"}
@@ -347,8 +353,8 @@ def _too_deep(data: bytes) -> ProtocolError:
     before, after = _before.match(data[:_SHALLOW_BYTES]), _after.search(data[-_SHALLOW_BYTES:])
     if before is not None and after is not None and is_balanced(data):
         try:
-            frame = _envelope.decode(b'{%b"params":0%b}' % (before[1], after[1]))
-        except _UNREADABLE:
+            frame = decode_frame(b'{%b"params":0%b}' % (before[1], after[1]))
+        except UNREADABLE:
             pass
         else:
             return TooComplex(_TOO_DEEP, frame)
@@ -370,7 +376,7 @@ def _no_frame(message: str, data: bytes | Raw) -> InvalidRequest:
 def _readable_id(given: Raw) -> RequestId | None:
     try:
         id = _id.decode(given)
-    except _UNREADABLE:
+    except UNREADABLE:
         return None
     return None if isinstance(id, str) and len(id) > MAX_ID_LENGTH else id
 

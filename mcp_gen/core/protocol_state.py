@@ -8,7 +8,14 @@ from typing import TYPE_CHECKING, Any, Generic, TypeAlias, TypeVar
 from msgspec import UNSET, Struct, json
 
 from mcp_gen.core import envelope
-from mcp_gen.core.envelope import NoResponse, RequestId, TooComplex
+from mcp_gen.core.envelope import (
+    MIN_COMPLEX_BYTES,
+    UNREADABLE,
+    NoResponse,
+    RequestId,
+    TooComplex,
+    decode_frame,
+)
 from mcp_gen.core.errors import InvalidRequest, McpError, ParseError, ProtocolError
 from mcp_gen.core.loose_json import NOTHING
 from mcp_gen.core.peer_values import shortened
@@ -159,6 +166,7 @@ class ProtocolState(Generic[W]):
         "_max_response_values",
         "_max_values",
         "_next_id",
+        "_short_bytes",
         "_waiters",
         "in_flight",
         "profile",
@@ -173,6 +181,8 @@ class ProtocolState(Generic[W]):
         self.profile = profile
         self._max_values = max_values
         self._max_response_values = max_response_values
+        self._short_bytes = min(MIN_COMPLEX_BYTES, max_values)
+        """Size of a message up to which it cannot be too complex."""
         self.in_flight: dict[RequestId, Any] = {}
         """The peer's requests that have no response yet, each with the driver's own value."""
         self._waiters: dict[RequestId, W] = {}
@@ -209,6 +219,22 @@ class ProtocolState(Generic[W]):
 
     def read(self, data: bytes | Raw, batch: Batch | None = None) -> Event:
         """Decode one message that is no batch, or one entry of a batch; see `receive`."""
+        if isinstance(data, bytes) and len(data) <= self._short_bytes and data.isascii():
+            # As below, for messages that need no further checks: these are most.
+            try:
+                frame = decode_frame(data)
+            except UNREADABLE:
+                return self._read(data, batch)
+            id: Any = frame.id
+            if id.__class__ is int:
+                if frame.method is not UNSET:
+                    if id not in self.in_flight:
+                        return RequestReceived(id, frame.method, frame.params)
+                elif frame.result and not frame.error and id in self._waiters:
+                    return ResponseReceived(self._waiters.pop(id), frame.result)
+        return self._read(data, batch)
+
+    def _read(self, data: bytes | Raw, batch: Batch | None) -> Event:
         try:
             frame = envelope.read(data, self._max_values, self._max_response_values)
             if batch is not None and batch.refused is not None:

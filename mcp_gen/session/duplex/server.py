@@ -221,8 +221,23 @@ class ServerConnection(DuplexConnection, Session, Generic[C]):
     # --- incoming messages ---
 
     def _on_request(self, event: RequestReceived) -> None:
+        kernel, origin, in_flight = self.kernel, self.origin, self._connection.in_flight
         try:
-            call = self._prepare(event)
+            if (
+                origin is None
+                or self._posted
+                or len(in_flight) >= self._max_concurrent
+                or kernel.names_revision(event.params)
+            ):
+                call = self._prepare(event)
+            else:
+                # After a handshake, as most requests: `_prepare` has nothing to decide.
+                binding = kernel.bindings[origin.profile.revision]
+                try:
+                    call = kernel.prepare(binding, event.id, event.method, event.params, origin)
+                except (McpError, ProtocolError) as error:
+                    self._report_refusal(event, origin, error)
+                    raise
         except (McpError, ProtocolError) as error:
             refusal = envelope.failure(event.id, envelope.error_object(error))
             self._send(refusal, event.batch)
@@ -232,7 +247,7 @@ class ServerConnection(DuplexConnection, Session, Generic[C]):
         if call.route.method is call.binding.profile.handshake:
             # The revision it agrees on decides how later messages are decoded.
             self._held = []
-        self._connection.in_flight[event.id] = call
+        in_flight[event.id] = call
         self._runner.add(call)
 
     def _finish(self, call: Call[C], answer: bytes | None) -> None:
@@ -321,12 +336,17 @@ class ServerConnection(DuplexConnection, Session, Generic[C]):
         try:
             call = self.kernel.prepare(binding, event.id, event.method, event.params, origin)
         except (McpError, ProtocolError) as error:
-            asked = event.id, event.method, event.params, origin
-            self.kernel.report_refusal(self._notifications, *asked, error)
+            self._report_refusal(event, origin, error)
             raise
         if profile.handshake is None:
             self._open()
         return call
+
+    def _report_refusal(
+        self, event: RequestReceived, origin: RequestOrigin, error: McpError | ProtocolError
+    ) -> None:
+        asked = event.id, event.method, event.params, origin
+        self.kernel.report_refusal(self._notifications, *asked, error)
 
     def _make_room(self, event: RequestReceived, profile: Profile) -> None:
         if self._max_concurrent == 0:

@@ -51,6 +51,7 @@ from mcp_gen.session.kernel.limits import Limits
 from mcp_gen.session.kernel.results import (
     EncodedResult,
     RelayedResult,
+    has_short_texts_only,
     untyped_result,
     with_identity,
     with_own_identity,
@@ -454,13 +455,13 @@ class Kernel(Generic[C]):
             agreed, caller.agreed = caller.agreed, None
             if caller.session is not None:
                 caller.session.agree(caller, agreed)
-        binding = call.binding
+        binding, route = call.binding, call.route
         kind: Any = result.__class__
-        if kind is dict and call.route.method.name in self.custom_methods:
+        if kind is dict and route.method.name in self.custom_methods:
             answer = envelope.response(call.id, untyped_result(binding, result))
-            check_finite(result, answer, call.route.method.name)
+            check_finite(result, answer, route.method.name)
             return answer
-        if kind not in call.route.results or caller.profile is not binding.profile:
+        if kind not in route.results or caller.profile is not binding.profile:
             if kind is EncodedResult:
                 return envelope.response(call.id, result.json)
             if kind is RelayedResult:
@@ -473,15 +474,16 @@ class Kernel(Generic[C]):
                 result = restate(result, caller.profile.revision).value
         if binding.identity:
             result = binding.with_identity(result)
-        check_bounds(result)
         pieces: Sequence[Piece] = ()
-        field = long_field(result.__class__)
-        if field:
-            result, pieces = take_long_values(result, field)
-            if pieces:
-                call.result = None  # not kept beside the pieces
+        if not has_short_texts_only(result):
+            check_bounds(result)
+            field = long_field(result.__class__)
+            if field:
+                result, pieces = take_long_values(result, field)
+                if pieces:
+                    call.result = None  # not kept beside the pieces
         answer = envelope.response(call.id, result)
-        method = call.route.method
+        method = route.method
         # The results of tools have been checked, where their types can hold floats.
         is_checked = method is binding.profile.call_tool and result.__class__ is method.results[0]
         if not is_checked and b"null" in answer:

@@ -8,13 +8,22 @@ import msgspec
 from msgspec import Raw, Struct
 
 import mcp_wire
+from mcp_gen.core.bounds import bounded_fields
 from mcp_gen.core.loose_json import as_object
+from mcp_gen.core.text_encoding import LONG, long_field
 from mcp_wire import encode
 
 if TYPE_CHECKING:
     from mcp_gen.session.kernel.binding import RevisionBinding
 
-__all__ = ["EncodedResult", "RelayedResult", "untyped_result", "with_identity", "with_own_identity"]
+__all__ = [
+    "EncodedResult",
+    "RelayedResult",
+    "has_short_texts_only",
+    "untyped_result",
+    "with_identity",
+    "with_own_identity",
+]
 
 _members = msgspec.json.Decoder(dict[str, Raw])
 _COMPLETE = Raw(b'"complete"')
@@ -74,3 +83,52 @@ def untyped_result(binding: RevisionBinding[Any], result: dict[str, Any]) -> dic
     common: dict[str, Any] = msgspec.to_builtins(mcp_wire.types(binding.profile.revision).Result())
     meta = {**binding.identity, **(as_object(result.get("_meta")) or {})}
     return {**common, **result, "_meta": meta} if meta else {**common, **result}
+
+
+# --- results of short texts alone, as most tools return ---
+
+
+class _ListFields(dict[type[Any], str]):
+    """By result type: the field with its blocks, if no bound is outside of it; else empty."""
+
+    def __missing__(self, kind: type[Any]) -> str:
+        name = long_field(kind)
+        own, reaching = bounded_fields(kind)
+        made = self[kind] = "" if own or set(reaching) - {name} else name
+        return made
+
+
+class _TextTypes(dict[type[Any], bool]):
+    """By type of a block: True if it is text, with no bounds but in its annotations."""
+
+    def __missing__(self, kind: type[Any]) -> bool:
+        fields: tuple[str, ...] = getattr(kind, "__struct_fields__", ())
+        own, reaching = bounded_fields(kind)
+        is_text = {"text", "annotations"} <= set(fields)
+        made = self[kind] = is_text and not own and set(reaching) <= {"annotations"}
+        return made
+
+
+_list_fields = _ListFields()
+_text_types = _TextTypes()
+
+
+def has_short_texts_only(result: Any) -> bool:
+    """Return True if a result has nothing but short texts in its blocks, and none outside of them.
+
+    Such a result breaks no bound (`check_bounds`), and no value of it is encoded apart
+    (`take_long_values`).
+    """
+    name = _list_fields[result.__class__]
+    if not name:
+        return False
+    blocks: Any = getattr(result, name)
+    if blocks.__class__ is not list:
+        return False
+    for block in blocks:
+        if not _text_types[block.__class__] or block.annotations is not None:
+            return False
+        text: Any = block.text
+        if text.__class__ is not str or len(text) >= LONG:
+            return False
+    return True
