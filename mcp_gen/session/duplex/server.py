@@ -75,7 +75,8 @@ class ServerConnection(DuplexConnection, Session, Generic[C]):
         self._opened = False
         self._max_concurrent = kernel.limits.max_concurrent_requests or sys.maxsize
         """Number of requests that may be open; 0 once the session is ending."""
-        self._runner = HandlerRunner(kernel, self._finish)
+        soon: Any = getattr(transport, "call_after_read", None)
+        self._runner = HandlerRunner(kernel, self._finish, soon)
         self._keep_alive_task: asyncio.Task[None] | None = None
         self._named_profile: Profile | None = None
         """Profile that the last request named in `_meta`, admitted or not; None before one did."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from asyncio.tasks import _enter_task, _leave_task, current_task
 from collections import deque
 from collections.abc import Awaitable, Callable, Coroutine, Generator
 from contextvars import Context, copy_context
@@ -24,41 +25,72 @@ R = TypeVar("R")
 class HandlerRunner(Generic[C]):
     """Runs the handlers of one connection; each handler stays in one task from start to end.
 
-    A task costs more than most handlers. So one task starts the handlers in turn. When a handler
-    awaits something, the task belongs to that handler alone, and another task starts the next one.
+    A task costs more than most handlers. So one task is there for all handlers that await nothing.
+    While it idles they run as if in this task, which is not even woken. When a handler awaits
+    something, the task belongs to that handler alone, and another task is there for the next ones.
     Each handler has its own context, so a handler cannot see that its task ran others before.
 
     Args:
         kernel: Server that runs the requests.
         finish: Called at the end of each request with its encoded response, or with None if it
             gets none.
+        soon: Calls a function soon, outside of any task: after the message that is being received
+            and those that came with it. None: in the next turn of the event loop.
     """
 
-    __slots__ = ("_finish", "_idle", "_kernel", "_loop", "_task", "_waiting")
+    __slots__ = (
+        "_context",
+        "_finish",
+        "_idle",
+        "_is_scheduled",
+        "_kernel",
+        "_loop",
+        "_soon",
+        "_started",
+        "_task",
+        "_waiting",
+    )
 
-    def __init__(self, kernel: Kernel[C], finish: Callable[[Call[C], bytes | None], None]) -> None:
+    def __init__(
+        self,
+        kernel: Kernel[C],
+        finish: Callable[[Call[C], bytes | None], None],
+        soon: Callable[[Callable[[], None]], None] | None = None,
+    ) -> None:
         self._kernel = kernel
         self._finish = finish
+        self._soon = soon
         self._loop = asyncio.get_running_loop()
         self._waiting: deque[Call[C]] = deque()
         """Requests whose handlers have not started."""
         self._task: asyncio.Task[None] | None = None
         """Task that starts handlers."""
         self._idle: asyncio.Future[None] | None = None
-        """Future that the task awaits while no request is waiting."""
+        """Future that the task awaits while it idles."""
+        self._is_scheduled = False
+        """True if `_start_waiting` is about to be called."""
+        self._started: _Started[C] | None = None
+        """Handler that the idle task has to continue, which now belongs to it."""
+        self._context: Context | None = None
+        """Context of the tasks; each handler gets a copy."""
 
     def add(self, call: Call[C]) -> None:
-        """Start a request in the next turn of the event loop."""
+        """Start a request soon: not before the message is received that it came in."""
         self._waiting.append(call)
-        if self._idle is not None:
-            self._idle.set_result(None)
-            self._idle = None
-        elif self._task is None:
-            self._task = self._loop.create_task(self._work())
+        if self._idle is None:
+            if self._task is None:
+                self._context = copy_context()
+                self._hand_over()
+        elif not self._is_scheduled:
+            self._is_scheduled = True
+            if self._soon is None:
+                self._loop.call_soon(self._start_waiting, context=self._context)
+            else:
+                self._soon(self._start_waiting)
 
     @property
     def busy(self) -> asyncio.Task[None] | None:
-        """Task that starts the waiting requests; None if no request is waiting."""
+        """Task that starts the waiting requests; None if it idles."""
         return self._task if self._idle is None else None
 
     async def drop(self) -> None:
@@ -68,25 +100,78 @@ class HandlerRunner(Generic[C]):
             self._task.cancel()
             await asyncio.wait([self._task])
 
+    def _start_waiting(self) -> None:
+        """Start the waiting requests as if in the task that idles."""
+        self._is_scheduled = False
+        task, idle, loop = self._task, self._idle, self._loop
+        if task is None or idle is None or idle.done():
+            return  # the task that comes next starts them
+        if current_task(loop) is not None:
+            # The transport delivers messages inside of a task, which must stay the current one.
+            self._is_scheduled = True
+            loop.call_soon(self._start_waiting, context=self._context)
+            return
+        # As `asyncio.eager_task_factory` does it for the first step of a task.
+        _enter_task(loop, task)
+        try:
+            started = self._run_waiting(task)
+        finally:
+            _leave_task(loop, task)
+        if started is not None:
+            started.is_late = True
+            self._started = started
+        if started is not None or idle.done():
+            self._idle = None
+            if not idle.done():
+                idle.set_result(None)
+            self._hand_over()
+
     async def _work(self) -> None:
         task: Any = self._task
         try:
-            while not await self._run_waiting(task):
-                self._idle = self._loop.create_future()
-                await self._idle
+            started = self._run_waiting(task)
+            if started is None and not task.cancelling():
+                started = await self._wait_for_handler()
         finally:
             if self._task is task:
                 self._idle = None
                 self._hand_over()
+        if started is not None:
+            await self._continue(started)
+
+    async def _wait_for_handler(self) -> _Started[C] | None:
+        """Idle until this task has to continue a handler, and return that."""
+        self._idle = self._loop.create_future()
+        error: asyncio.CancelledError | None = None
+        try:
+            await self._idle
+        except asyncio.CancelledError as cancelled:
+            if self._started is None:
+                raise
+            error = cancelled
+        started, self._started = self._started, None
+        if started is not None:
+            started.cancelled = error
+        return started
 
     def _hand_over(self) -> None:
         """Let a new task start the requests that wait and those still to come."""
-        self._task = self._loop.create_task(self._work()) if self._waiting else None
+        self._task = None
+        if self._waiting:
+            work = self._work()
+            context: Any = self._context  # maybe entered, so it cannot be entered again
+            self._task = context.copy().run(self._loop.create_task, work)
 
-    async def _run_waiting(self, task: Any) -> bool:
-        """Run waiting requests; return True if the task must not run others afterwards."""
+    def _run_waiting(self, task: Any) -> _Started[C] | None:
+        """Run the waiting requests in a task, as long as it can run others afterwards.
+
+        Returns:
+            The handler that awaits something, which the task has to continue; None if all have
+            ended, or the task was cancelled with one of them.
+        """
         waiting, kernel, finish = self._waiting, self._kernel, self._finish
         set_current: Any = CURRENT.set
+        given: Any = self._context
         while waiting:
             call = waiting.popleft()
             if call.cancelled:
@@ -98,26 +183,38 @@ class HandlerRunner(Generic[C]):
                 handler: Any = call.route.call(call.ctx, call.params)
                 if not hasattr(handler, "send"):
                     handler = _awaited(handler)
-                context = copy_context()
-                context.run(set_current, call.ctx)
+                run = given.copy().run
+                run(set_current, call.ctx)
                 try:
-                    blocker = context.run(handler.send, None)
+                    blocker = run(handler.send, None)
                 except StopIteration as done:
                     call.result = done.value
                 else:
                     waits = True
-                    self._hand_over()
-                    call.result = await _Rest(handler, blocker, context)
+                    return _Started(call, handler, blocker, run)
                 # Not above: what is caught there would keep the result while it is encoded.
                 answer = kernel.answer(call, call.result)
             except BaseException as error:
                 answer = self._failure(call, error)
             finally:
-                finish(call, answer)
+                if not waits:
+                    finish(call, answer)
             # The task was cancelled to cancel the handler that has just ended.
-            if waits or task.cancelling():
-                return True
-        return False
+            if task.cancelling():
+                break
+        return None
+
+    async def _continue(self, started: _Started[C]) -> None:
+        """Run the rest of a handler in the task that its first step was run in."""
+        call = started.call
+        answer: bytes | None = None
+        try:
+            call.result = await started
+            answer = self._kernel.answer(call, call.result)
+        except BaseException as error:
+            answer = self._failure(call, error)
+        finally:
+            self._finish(call, answer)
 
     def _failure(self, call: Call[C], error: BaseException) -> bytes | None:
         try:
@@ -131,38 +228,64 @@ async def _awaited(awaitable: Awaitable[R]) -> R:
     return await awaitable
 
 
-class _Rest(Generic[R]):
-    """Rest of a coroutine after its first step.
+class _Started(Generic[C]):
+    """Rest of a handler after its first step.
 
-    Await it in the task that ran the first step; it continues in the same context.
+    Await it in the task that was the current one in the first step.
 
     Args:
+        call: Request that the handler answers.
         coroutine: Coroutine that has run one step.
         blocker: Object that the first step yielded.
-        context: Context of the coroutine.
+        run: Runs a function in the context of the coroutine.
     """
 
-    __slots__ = ("_blocker", "_context", "_coroutine")
+    __slots__ = ("_blocker", "_coroutine", "_run", "call", "cancelled", "is_late")
 
-    def __init__(self, coroutine: Coroutine[Any, Any, R], blocker: Any, context: Context) -> None:
+    def __init__(
+        self,
+        call: Call[C],
+        coroutine: Coroutine[Any, Any, Any],
+        blocker: Any,
+        run: Callable[..., Any],
+    ) -> None:
+        self.call = call
+        self.is_late = False
+        """True if other tasks have run since the first step."""
+        self.cancelled: asyncio.CancelledError | None = None
+        """What the task was cancelled with since the first step."""
         self._coroutine = coroutine
         self._blocker = blocker
-        self._context = context
+        self._run = run
 
-    def __await__(self) -> Generator[Any, Any, R]:
-        run, blocker = self._context.run, self._blocker
+    def __await__(self) -> Generator[Any, Any, Any]:
+        run, blocker, is_late = self._run, self._blocker, self.is_late
         send, throw = self._coroutine.send, self._coroutine.throw
         while True:
             step: Callable[[Any], Any] = send
             given: Any = None
             try:
-                given = yield blocker
+                if is_late:
+                    yield from self._await_late()
+                else:
+                    given = yield blocker
             except BaseException as error:
                 step, given = throw, error
+            is_late = False
             try:
                 blocker = run(step, given)
             except StopIteration as done:
-                result: R = done.value
-                return result
+                return done.value
             finally:
                 del given  # a thrown error refers to this frame
+
+    def _await_late(self) -> Generator[Any, Any, Any]:
+        """Await what the first step yielded, after other tasks have run."""
+        blocker = self._blocker
+        if self.cancelled is not None and (blocker is None or not blocker.cancel()):
+            raise self.cancelled
+        if blocker is not None:
+            # What a future does when it is awaited. Another task may have taken the mark away.
+            blocker._asyncio_future_blocking = True
+            yield blocker
+
