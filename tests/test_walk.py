@@ -124,7 +124,8 @@ class Lines(StdioTransport):
 
     def feed(self, message: bytes) -> None:
         assert self._protocol is not None
-        self._protocol.data_received(message + b"\n")
+        # Outside of any task, as the event loop does it.
+        asyncio.get_running_loop().call_soon(self._protocol.data_received, message + b"\n")
 
     async def ask(self, message: bytes) -> bytes:
         self.feed(message)
@@ -221,8 +222,8 @@ Route: TypeAlias = Callable[[str], AbstractAsyncContextManager[Call]]
 ROUTES: dict[str, tuple[Route, str, Limits]] = {
     "HTTP without sessions": (over_asgi, PER_REQUEST, Limits(30, 8, 19)),
     "HTTP session": (over_asgi, HANDSHAKE, Limits(46, 10, 25)),
-    "stdio with a handshake": (over_lines, HANDSHAKE, Limits(29, 7, 16)),
-    "stdio without a handshake": (over_lines, PER_REQUEST, Limits(33, 7, 18)),
+    "stdio with a handshake": (over_lines, HANDSHAKE, Limits(26, 7, 16)),
+    "stdio without a handshake": (over_lines, PER_REQUEST, Limits(32, 7, 18)),
     "client over HTTP with a handshake": (by_client, HANDSHAKE, Limits(34, 8, 17)),
     "client over HTTP without a handshake": (by_client, PER_REQUEST, Limits(36, 9, 19)),
 }

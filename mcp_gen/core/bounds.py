@@ -149,7 +149,7 @@ def bounded_fields(kind: type[Any]) -> tuple[tuple[str, ...], tuple[str, ...]]:
 class _Plans(dict[type[Any], tuple[tuple[str, ...], tuple[tuple[str, tuple[_Bound, ...]], ...]]]):
     """By class: the fields that lead to types with bounds, and those with bounds of their own."""
 
-    def __missing__(self, kind: type[Any]) -> Any:
+    def __missing__(self, kind: Any) -> Any:
         fields = _fields_of(kind)
         reaching = tuple(one.name for one in fields if one.leads_further)
         made = self[kind] = reaching, tuple((one.name, one.bounds) for one in fields if one.bounds)

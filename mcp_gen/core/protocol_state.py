@@ -219,7 +219,7 @@ class ProtocolState(Generic[W]):
 
     def read(self, data: bytes | Raw, batch: Batch | None = None) -> Event:
         """Decode one message that is no batch, or one entry of a batch; see `receive`."""
-        if isinstance(data, bytes) and len(data) <= self._short_bytes and data.isascii():
+        if data.__class__ is bytes and len(data) <= self._short_bytes and data.isascii():
             # As below, for messages that need no further checks: these are most.
             try:
                 frame = decode_frame(data)

@@ -184,6 +184,10 @@ class LineWriter(asyncio.BaseProtocol):
             self._flush_scheduled = True
             self._loop.call_soon(self.flush)
 
+    def hold(self) -> None:
+        """Schedule no write for the messages sent from now on: `flush` will be called."""
+        self._flush_scheduled = True
+
     def flush(self) -> None:
         """Write all queued messages now."""
         self._flush_scheduled = False

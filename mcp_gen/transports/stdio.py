@@ -46,6 +46,7 @@ class StdioTransport:
         self._reading: asyncio.ReadTransport | _ThreadReader | None = None
         self._writing: asyncio.WriteTransport | _FileWriter | None = None
         self._writer: LineWriter | None = None
+        self._protocol: _ReadProtocol | None = None
         self._paused = self._client_is_slow = False
         self._receiver: Receiver | None = None
         """Receiver of the messages; None once it has heard of the end."""
@@ -65,7 +66,7 @@ class StdioTransport:
         self._receiver = receiver
         # A client that can be told nothing has gone, even if its end of stdin is still open.
         writer.on_lost = self._lost
-        protocol = _ReadProtocol(receiver, writer, self._max, self._lost)
+        self._protocol = protocol = _ReadProtocol(receiver, writer, self._max, self._lost)
         self._writing = await self._open_writer(loop, writer)
         writer.attach(self._writing)
         self._reading = await self._open_reader(loop, protocol)
@@ -75,6 +76,13 @@ class StdioTransport:
         """Queue one message. Messages queued in one turn of the event loop go out in one write."""
         if self._writer:
             self._writer.send(message)
+
+    def call_after_read(self, act: Callable[[], None]) -> None:
+        """Call a function soon: after all messages that were read together have been delivered."""
+        if self._protocol is not None and self._protocol.is_reading:
+            self._protocol.after_read.append(act)
+        else:
+            asyncio.get_running_loop().call_soon(act)
 
     async def drain(self) -> None:
         """Wait until the client has read enough for more to be sent (back-pressure)."""
@@ -183,10 +191,24 @@ class _ReadProtocol(asyncio.Protocol):
         self._writer = writer
         self._lines = LineReader(receiver, max_message_bytes)
         self._lost = lost
+        self.is_reading = False
+        """True while messages are delivered that were read together."""
+        self.after_read: list[Callable[[], None]] = []
+        """Functions to be called after these messages."""
 
     def data_received(self, data: bytes) -> None:
-        self._lines.feed(data)
-        self._writer.flush_soon()
+        writer, after_read = self._writer, self.after_read
+        self.is_reading = True
+        writer.hold()
+        try:
+            self._lines.feed(data)
+            self.is_reading = False
+            while after_read:
+                after_read.pop(0)()
+        finally:
+            self.is_reading = False
+            # In the same turn: all that is ready goes out in one write.
+            writer.flush()
 
     def eof_received(self) -> bool:
         self._lines.end()

@@ -288,4 +288,3 @@ class _Started(Generic[C]):
             # What a future does when it is awaited. Another task may have taken the mark away.
             blocker._asyncio_future_blocking = True
             yield blocker
-

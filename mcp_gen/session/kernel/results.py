@@ -91,7 +91,7 @@ def untyped_result(binding: RevisionBinding[Any], result: dict[str, Any]) -> dic
 class _ListFields(dict[type[Any], str]):
     """By result type: the field with its blocks, if no bound is outside of it; else empty."""
 
-    def __missing__(self, kind: type[Any]) -> str:
+    def __missing__(self, kind: Any) -> str:
         name = long_field(kind)
         own, reaching = bounded_fields(kind)
         made = self[kind] = "" if own or set(reaching) - {name} else name
