@@ -127,9 +127,7 @@ class FunctionTool(ServerTool):
             hint = is_structured(self.signature.returns)
             reader = self.signature.reader_of("its result", hint) if hint else JsonTypeReader.ANY
             self.output = output_for_type(name, hint, reader)
-        self._calls_directly = (
-            self.signature.is_async and self.signature.plan is None and timeout_s is None
-        )
+        self._calls_directly = self.signature.is_async and self.signature.plan is None
 
     def use_defaults(self, *, unknown_arguments: UnknownArguments) -> None:
         """Take the defaults of a server; see `ServerTool.use_defaults`."""
@@ -196,7 +194,7 @@ class FunctionTool(ServerTool):
         """Call the function. One that is not async runs in a thread, where it may block."""
         if self._calls_directly:
             called: Awaitable[Any] = self.signature.invoke(arguments, ctx)
-            return called
+            return called if self.timeout_s is None else self._within_timeout(called)
         running = self.signature.call(arguments, ctx, threads=self._in_thread(ctx))
         return running if self.timeout_s is None else self._within_timeout(running)
 

@@ -6,8 +6,10 @@ import asyncio
 import logging
 import re
 from abc import abstractmethod
-from collections.abc import Awaitable, Mapping
+from collections.abc import Awaitable, Callable, Coroutine, Generator, Mapping
 from functools import cached_property
+from time import monotonic
+from types import coroutine
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias, TypeVar
 
 import msgspec
@@ -209,17 +211,51 @@ class ServerTool(AnyTool):
             return ctx.server.tools.run_in_threads
         return self.run_in_thread
 
-    async def _within_timeout(self, running: Awaitable[T]) -> T:
+    async def _within_timeout(self, awaitable: Awaitable[T]) -> T:
         if self.timeout_s is None:
-            return await running
-        timeout = asyncio.timeout(self.timeout_s)
+            return await awaitable
+        running = awaitable if isinstance(awaitable, Coroutine) else _awaited(awaitable)
+        began = monotonic()
+        try:
+            # Most tools that have a timeout never wait: these get on without a timer.
+            blocker = running.send(None)
+        except StopIteration as done:
+            result: T = done.value
+            return result
+        timeout = asyncio.timeout(self.timeout_s - (monotonic() - began))
         try:
             async with timeout:
-                return await running
+                return await _rest(running, blocker)
         except TimeoutError:
             if not timeout.expired():
                 raise  # raised by the tool itself
             raise ToolError(f"{self.name}: not done within {self.timeout_s:g} s") from None
+
+
+async def _awaited(awaitable: Awaitable[T]) -> T:
+    return await awaitable
+
+
+@coroutine
+def _rest(running: Coroutine[Any, Any, T], blocker: Any) -> Generator[Any, Any, T]:
+    """Await the rest of a coroutine, whose first step has yielded an object.
+
+    It has to be the same task, before anything else is awaited.
+    """
+    while True:
+        step: Callable[[Any], Any] = running.send
+        given: Any = None
+        try:
+            given = yield blocker
+        except BaseException as error:
+            step, given = running.throw, error
+        try:
+            blocker = step(given)
+        except StopIteration as done:
+            result: T = done.value
+            return result
+        finally:
+            del given  # a thrown error refers to this frame
 
 
 def header_params_of(tool: latest.Tool) -> HeaderPaths:

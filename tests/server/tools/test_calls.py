@@ -111,6 +111,30 @@ async def test_a_tool_that_is_done_in_time_is_not_late() -> None:
     assert texts(await call(with_tool(f, timeout_s=WAIT_S))) == ["done"]
 
 
+async def test_the_time_that_a_tool_takes_before_it_waits_counts(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    times = iter([0.0, WAIT_S])
+    monkeypatch.setattr("mcp_gen.server.tools.tool.monotonic", lambda: next(times))
+
+    async def f() -> None:
+        await asyncio.Event().wait()
+
+    assert texts(await call(with_tool(f, timeout_s=WAIT_S))) == [f"f: not done within {WAIT_S:g} s"]
+
+
+async def test_a_timeout_inside_of_a_tool_with_a_timeout_is_its_own() -> None:
+    async def f() -> str:
+        try:
+            async with asyncio.timeout(0.01):
+                await asyncio.Event().wait()
+        except TimeoutError:
+            return "of mine"
+        return "of nobody"
+
+    assert texts(await call(with_tool(f, timeout_s=WAIT_S))) == ["of mine"]
+
+
 async def test_a_timeout_of_the_tools_own_is_its_own() -> None:
     async def f() -> None:
         raise TimeoutError("of mine")
