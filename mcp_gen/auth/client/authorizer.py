@@ -19,6 +19,7 @@ from mcp_gen.auth.client.credentials import (
     token_of,
     without_tokens,
 )
+from mcp_gen.auth.client.credentials_lock import EARLY_LOCK_TIMEOUT_S, LOCK_TIMEOUT_S, hold
 from mcp_gen.auth.client.shared_task import SharedTask
 from mcp_gen.auth.flows.challenges import BearerChallenge, bearer_challenge
 from mcp_gen.auth.flows.discovery import (
@@ -82,6 +83,7 @@ class TokenAuthorizer(ABC):
         refresh_margin_s: Seconds before the end of a token in which it is renewed, at most a
             fifth of its life.
         max_authorizations: Number of authorizations in a row whose token the server refuses.
+        lock_timeout_s: Seconds to wait for somebody else who has the credentials in use.
         clock: Returns the time in seconds since 1970.
     """
 
@@ -98,6 +100,7 @@ class TokenAuthorizer(ABC):
         legacy_servers: bool = True,
         refresh_margin_s: float = 30.0,
         max_authorizations: int = MAX_AUTHORIZATIONS,
+        lock_timeout_s: float = LOCK_TIMEOUT_S,
         clock: Callable[[], float] = time.time,
     ) -> None:
         self._store: TokenStore = MemoryTokenStore() if store is None else store
@@ -107,6 +110,7 @@ class TokenAuthorizer(ABC):
         self._account = account
         self._legacy = legacy_servers
         self._margin_s = refresh_margin_s
+        self._lock_timeout_s = lock_timeout_s
         self._clock = clock
         self._url = ""
         self._key = ""
@@ -206,7 +210,8 @@ class TokenAuthorizer(ABC):
             sent: What `headers` returned for the request.
 
         Raises:
-            AuthError: There is no token that the server accepts.
+            AuthError: There is no token that the server accepts, or somebody else has the stored
+                credentials in use for too long.
         """
         self._bind(url)
         challenge = bearer_challenge(headers)
@@ -288,9 +293,12 @@ class TokenAuthorizer(ABC):
         Returns:
             False if the tokens stay valid until they end: the authorization server does not
             revoke tokens, or it could not be reached.
+
+        Raises:
+            AuthError: Somebody else has the credentials in use for too long.
         """
         self._bind(self._url if url is None else url)
-        async with self._store.lock(self._key):
+        async with hold(self._store, self._key, self._lock_timeout_s):
             stored = await self._store.load(self._key)
             await self._store.delete(self._key)
         self._use(None)
@@ -322,9 +330,6 @@ class TokenAuthorizer(ABC):
         if resource_of(url) == resource_of(self._url):
             return True
         return found is not None and (found.at_origin or covers(found.resource, url))
-
-    def _token(self) -> str | None:
-        return None if self._credentials is None else self._credentials.access_token
 
     def _valid_token(self) -> str | None:
         """Return the token that `headers` sends: none that has ended."""
@@ -363,15 +368,16 @@ class TokenAuthorizer(ABC):
         if not ended and (self._shared.abandonable or self._kept == found.access_token):
             return
         try:
-            await self._shared.join(partial(self._renew, found.access_token))
+            await self._shared.join(partial(self._renew, found.access_token, ended=ended))
         except (AuthError, TransportError):
             # Not again for each request: at its end, or when it is refused.
             self._kept = found.access_token
             if ended:
                 raise
 
-    async def _renew(self, old: str | None) -> None:
-        async with self._store.lock(self._key):
+    async def _renew(self, old: str | None, *, ended: bool) -> None:
+        limit_s = self._lock_timeout_s if ended else EARLY_LOCK_TIMEOUT_S
+        async with hold(self._store, self._key, limit_s, shared=self._shared):
             stored = await self._load()
             if self._adopted(stored, old) or stored is None:
                 return
@@ -386,7 +392,7 @@ class TokenAuthorizer(ABC):
         self, refused: str | None, challenge: BearerChallenge, *, may_refresh: bool
     ) -> None:
         """Have other credentials than those that were refused."""
-        async with self._store.lock(self._key):
+        async with hold(self._store, self._key, self._lock_timeout_s, shared=self._shared):
             stored = await self._load()
             if self._adopted(stored, refused):
                 return
@@ -405,7 +411,7 @@ class TokenAuthorizer(ABC):
                 await self._authorize(need, discovered)
 
     async def _log_in(self, challenge: BearerChallenge) -> None:
-        async with self._store.lock(self._key):
+        async with hold(self._store, self._key, self._lock_timeout_s, shared=self._shared):
             stored = await self._load()
             discovered = await self._discover(challenge, stored)
             need = Need(challenge=challenge, known=of_issuer(stored, discovered))
@@ -415,8 +421,7 @@ class TokenAuthorizer(ABC):
     def _adopted(self, stored: StoredCredentials | None, old: str | None) -> bool:
         """Use stored credentials, and return True if somebody else has renewed them meanwhile."""
         self._use(stored)
-        token = self._token()
-        if stored is None or token in (None, old):
+        if stored is None or stored.access_token in (None, old):
             return False
         return not self._ends_within(stored, 0.0)
 

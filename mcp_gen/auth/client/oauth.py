@@ -14,6 +14,7 @@ from msgspec.structs import replace
 from mcp_gen.auth.browser.browser_login import BrowserLogin
 from mcp_gen.auth.client.authorizer import MAX_AUTHORIZATIONS, TokenAuthorizer
 from mcp_gen.auth.client.credentials import Need, without_tokens
+from mcp_gen.auth.client.credentials_lock import LOCK_TIMEOUT_S
 from mcp_gen.auth.flows.authorization_code import (
     AuthorizationRequest,
     Pending,
@@ -111,7 +112,8 @@ class OAuth(TokenAuthorizer):
             that has no metadata, and then at `/authorize` and `/token` there.
         allow_hosts: Hosts of authorization servers that may have private addresses.
         fetcher: Sends requests to authorization servers; None for a `Fetcher`.
-        login_timeout_s: Seconds that a user may take to log in.
+        login_timeout_s: Seconds that a user may take to log in. A login of the same server in
+            another process that shares the store is waited for a minute longer.
         refresh_margin_s: Seconds before the end of a token in which it is renewed, at most a
             fifth of its life.
         max_authorizations: Number of authorizations in a row whose token the server refuses.
@@ -159,6 +161,8 @@ class OAuth(TokenAuthorizer):
             legacy_servers=legacy_servers,
             refresh_margin_s=refresh_margin_s,
             max_authorizations=max_authorizations,
+            # Somebody else may be waiting for its user, for as long as this would.
+            lock_timeout_s=login_timeout_s + LOCK_TIMEOUT_S,
             clock=clock,
         )
         self._settings = RegistrationSettings(
