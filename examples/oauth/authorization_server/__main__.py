@@ -1,4 +1,7 @@
-"""Runs the example authorization server: `python -m examples.oauth.authorization_server`."""
+"""Runs the example authorization server: `python -m examples.oauth.authorization_server`.
+
+It needs `pip install "mcp-gen[auth]" starlette`.
+"""
 
 from __future__ import annotations
 
@@ -31,7 +34,9 @@ def program(client_id: str, secret: str) -> Client:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(prog="authorization_server", description=__doc__)
+    parser = argparse.ArgumentParser(
+        prog="authorization_server", description=(__doc__ or "").partition("\n")[0]
+    )
     parser.add_argument("--port", type=int, default=9000, help="default: 9000; loopback only")
     parser.add_argument("--issuer", help="default: http://127.0.0.1:PORT; may have a path")
     parser.add_argument("--scope", action="append", help="a supported scope; default: any")

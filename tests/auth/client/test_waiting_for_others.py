@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from contextlib import AbstractAsyncContextManager
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
 
 import pytest
 
@@ -22,9 +23,11 @@ class WatchedStore(MemoryTokenStore):
         super().__init__()
         self.asked = asyncio.Event()
 
-    def lock(self, key: str) -> AbstractAsyncContextManager[None]:
+    @asynccontextmanager
+    async def lock(self, key: str) -> AsyncGenerator[None]:
         self.asked.set()
-        return super().lock(key)
+        async with super().lock(key):
+            yield
 
 
 @pytest.fixture(autouse=True)
