@@ -65,13 +65,34 @@ class Runtime:
         self.max_rounds = max_rounds
         self.lifespan_value: Any = None
         self._session_state = session_state
+        self._cluster: Cluster | None = None
+        self._mounted: list[Runtime] = []
         self.hide_unauthorized = False
         """True if lists leave out items whose scopes the token of the request lacks."""
+
+    def include(self, mounted: Runtime) -> None:
+        """Let a mounted server share with other nodes what this server does, now or later."""
+        self._mounted.append(mounted)
+        if self._cluster is not None:
+            mounted.join(self._cluster)
+
+    def exclude(self, mounted: Runtime) -> None:
+        """Forget a server that is not mounted any more."""
+        self._mounted.remove(mounted)
+
+    def join(self, cluster: Cluster) -> None:
+        """Use the cluster of an outer server, unless the server is served with one itself.
+
+        Its tasks are those of the outer server.
+        """
+        if self._cluster is None:
+            Runtime.use_cluster(self, cluster)
 
     def use_cluster(self, cluster: Cluster) -> None:
         """Share `requestState`, the values of `once` and `Context.state` with other nodes.
 
-        Keys and a state store of the user are kept: other nodes have them as well.
+        Mounted servers do so, too. Keys and a state store of the user are kept: other nodes have
+        them as well.
 
         Raises:
             UsageError: The values of `once` would be gone before a `requestState` expires.
@@ -87,10 +108,16 @@ class Runtime:
 
         self.sealer.share_keys(cluster.request_state_keys)
         use_stores = partial(self._use_stores, cluster, self._session_state or SessionState())
+        self._cluster = cluster
         use_stores()
         cluster.on_emptied(use_stores)
+        for mounted in self._mounted:
+            mounted.join(cluster)
 
     def _use_stores(self, cluster: Cluster, given: SessionState) -> None:
+        if self._cluster is not cluster:
+            # The server was mounted, and is now served with a cluster of its own.
+            return
         self.once_store = cluster.once
         self._session_state = given.in_store(cluster.states)
 

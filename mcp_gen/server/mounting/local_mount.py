@@ -75,6 +75,7 @@ class LocalMount(Mount):
         }
         self._item_numbers = {kind: ItemNumbers() for kind in KINDS}
         server.notify.outer_servers.add(self)
+        outer.runtime.include(server.runtime)
         if server.runtime.tasks.manager is not None:
             outer.runtime.tasks.enable()
 
@@ -384,6 +385,7 @@ class LocalMount(Mount):
     def unmounted(self) -> None:
         """Detach the mounted server; its lifespan is left after the calls in progress."""
         self.server.notify.outer_servers.discard(self)
+        self.outer.runtime.exclude(self.server.runtime)
         self._is_unmounted = True
         self._leave_when_idle()
 

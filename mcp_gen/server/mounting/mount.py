@@ -64,6 +64,14 @@ class MountingParts(Protocol):
         """Holder of the lifespan."""
         ...
 
+    def include(self, mounted: Any, /) -> None:
+        """Share with other nodes what a mounted server keeps; see `Runtime`."""
+        ...
+
+    def exclude(self, mounted: Any, /) -> None:
+        """Forget a server that is not mounted any more."""
+        ...
+
 
 class Mounting(Registries, Protocol):
     """Server that others are mounted in, as a mount uses it."""

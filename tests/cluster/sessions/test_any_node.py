@@ -242,14 +242,23 @@ def counting_server(store: StateStore | None) -> Server:
     return server
 
 
-async def counts(store: Callable[[], StateStore | None]) -> list[str]:
+def mounting(server: Server) -> Server:
+    """Return a server with another one in it."""
+    outer = Server("outer")
+    outer.mount(None, server)
+    return outer
+
+
+async def counts(
+    store: Callable[[], StateStore | None], make: Callable[[Server], Server] = lambda one: one
+) -> list[str]:
     """Return what a client hears that calls the tool at each node in turn."""
     said: list[str] = []
 
     def principal(_scope: dict[str, object]) -> str:
         return "ann"
 
-    async with nodes_of(lambda _: counting_server(store()), 2, principal=principal) as nodes:
+    async with nodes_of(lambda _: make(counting_server(store())), 2, principal=principal) as nodes:
         client = await nodes.client(PER_REQUEST)
         for app in (*nodes.apps, *nodes.apps):
             said += texts_of((await client.at(app).ask(client.speaker.call(1, "count"))).json)
@@ -258,6 +267,10 @@ async def counts(store: Callable[[], StateStore | None]) -> list[str]:
 
 async def test_the_state_of_a_key_is_the_same_at_every_node() -> None:
     assert await counts(lambda: None) == ["1", "2", "3", "4"]
+
+
+async def test_the_state_of_a_mounted_server_is_the_same_at_every_node() -> None:
+    assert await counts(lambda: None, mounting) == ["1", "2", "3", "4"]
 
 
 async def test_a_state_store_of_the_user_is_kept() -> None:

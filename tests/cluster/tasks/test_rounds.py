@@ -110,6 +110,42 @@ async def test_another_node_goes_on_with_the_values_of_the_first_round() -> None
     assert made == ["made"]
 
 
+async def test_another_node_goes_on_with_a_tool_of_a_mounted_server() -> None:
+    made: list[str] = []
+
+    def outer() -> Server:
+        middle, server = Server("middle"), Server("outer")
+        middle.mount(None, asking(made, [7]))
+        server.mount(None, middle)
+        return server
+
+    async with apps_of([outer(), outer()]) as (a, b):
+        done = await call(b, **next_round(await call(a)))
+    assert done["content"][0]["text"] == "order [7] of Ada in round 2"
+    assert made == ["made"]
+
+
+async def test_a_server_that_is_mounted_while_it_runs_shares_its_rounds() -> None:
+    made: list[str] = []
+    servers = [Server("outer", declare=["tools"]) for _ in range(2)]
+    async with apps_of(servers) as (a, b):
+        for server in servers:
+            server.mount(None, asking(made, [7]))
+        done = await call(b, **next_round(await call(a)))
+    assert (done["content"][0]["text"], made) == ("order [7] of Ada in round 2", ["made"])
+
+
+async def test_a_server_that_was_unmounted_before_keeps_its_rounds() -> None:
+    inner, servers = asking([], (7,)), [Server("outer", declare=["tools"])]
+    servers[0].mount(None, inner)
+    servers[0].unmount(inner)
+    async with apps_of(servers):
+        alone = inner.asgi()
+        # Without a cluster a value need not be JSON.
+        assert "requestState" in await call(alone)
+        await alone.aclose()
+
+
 async def test_a_state_belongs_to_its_principal_at_every_node() -> None:
     async with apps_of([asking([], 7), asking([], 7)]) as (a, b):
         more = next_round(await call(a))
