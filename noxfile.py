@@ -43,6 +43,7 @@ NIGHTLY = (
     "storm",
     "fuzz",
     "bench",
+    "bench_peers",
     "mutants",
 )
 """Sessions that take too long for each change."""
@@ -393,6 +394,16 @@ def bench(session: nox.Session) -> None:
     """Run the benchmarks against bare programs; `-- --quick` or `-- --smoke` for a short run."""
     install(session, "bench", project=True)
     session.run("python", "-m", "bench", *session.posargs)
+
+
+@nox.session
+def bench_peers(session: nox.Session) -> None:
+    """Compare servers and clients with those of other SDKs: `-- --help`."""
+    install(session, "bench", "node", project=True)
+    folder = npm_install(session, "bench/peers/programs/typescript")
+    session.run(
+        "python", "-m", "bench", "peers", *session.posargs, env={"BENCH_TYPESCRIPT": str(folder)}
+    )
 
 
 @nox.session(reuse_venv=False)

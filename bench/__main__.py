@@ -31,6 +31,11 @@ GROUPS = {
     "tools": "servers with 10 000 tools: start, and a call among them",
 }
 
+OTHERS = {
+    "peers": "ours against other SDKs, in one run",
+}
+"""Commands with options of their own."""
+
 EXAMPLES = """\
 examples:
   python -m bench                     everything, in some minutes
@@ -46,8 +51,12 @@ groups:
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Measure, print, and return the exit status."""
+    words = sys.argv[1:] if arguments is None else arguments
+    if words and words[0] in OTHERS:
+        command = import_module(f"bench.{words[0]}.__main__").main
+        return int(command(words[1:]))
     parser = _parser()
-    asked = parser.parse_args(arguments)
+    asked = parser.parse_args(words)
     if unknown := sorted(set(asked.name) - set(GROUPS)):
         parser.error(f"no group {', '.join(unknown)}; there are {', '.join(GROUPS)}")
     settings = Settings(quick=asked.quick, uvloop=asked.uvloop, smoke=asked.smoke)
@@ -65,10 +74,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def _parser() -> argparse.ArgumentParser:
     groups = "\n".join(f"  {name:<10}{what}" for name, what in GROUPS.items())
+    others = "\n".join(f"  {name:<10}{what}" for name, what in OTHERS.items())
     parser = argparse.ArgumentParser(
         prog="python -m bench",
         description="Compare mcp_gen with bare programs that do the same wire work.",
-        epilog=EXAMPLES + groups,
+        epilog=f"{EXAMPLES}{groups}\n\ncommands of their own, with `--help`:\n{others}",
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.add_argument("name", nargs="*", metavar="group", help="default: all of them")

@@ -7,8 +7,10 @@ import subprocess
 import sys
 import threading
 import time
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
+from typing import Self
 
 __all__ = ["Child", "ChildEnded", "environment"]
 
@@ -38,11 +40,15 @@ class Child:
     def __init__(
         self, module: str, *arguments: str, tuned: bool = False, python: str = sys.executable
     ) -> None:
-        self.name = " ".join((module, *arguments))
+        command = [python, "-m", f"bench.programs.{module}", *arguments]
+        self._begin(" ".join((module, *arguments)), command, _TUNED if tuned else {})
+
+    def _begin(self, name: str, command: Sequence[str], settings: Mapping[str, str]) -> None:
+        self.name = name
         self._process = subprocess.Popen(
-            [python, "-m", f"bench.programs.{module}", *arguments],
+            command,
             cwd=ROOT,
-            env={**environment(), **(_TUNED if tuned else {})},
+            env={**environment(), **settings},
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             bufsize=0,
@@ -55,7 +61,19 @@ class Child:
         self._limit.daemon = True
         self._limit.start()
 
-    def __enter__(self) -> Child:
+    @classmethod
+    def of(cls, command: Sequence[str], **settings: str) -> Self:
+        """Start any command.
+
+        Args:
+            command: Program and its arguments.
+            settings: Variables of its environment, beside our own.
+        """
+        child = cls.__new__(cls)
+        child._begin(" ".join(command[-4:]), command, settings)
+        return child
+
+    def __enter__(self) -> Self:
         return self
 
     def __exit__(

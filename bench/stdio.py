@@ -14,7 +14,7 @@ from bench.child import Child
 from bench.requests import HANDSHAKE, PER_REQUEST, call, initialize, initialized
 from bench.sampling import Row, Settings, at_least, compare
 
-__all__ = ["one_cpu", "rows"]
+__all__ = ["IDS", "IN_FLIGHT", "in_flight", "one_at_a_time", "one_cpu", "rows"]
 
 IN_FLIGHT = 64
 IDS = 4 * IN_FLIGHT
@@ -65,8 +65,8 @@ def _compared(
     yield compare(
         f"stdio, one at a time, {how}",
         "calls/s",
-        lambda: _one_at_a_time(ours, requests, calls),
-        lambda: _one_at_a_time(bare, requests, calls),
+        lambda: one_at_a_time(ours, requests, calls),
+        lambda: one_at_a_time(bare, requests, calls),
         repetitions=settings.repetitions(15),
         goal=at_least(0.6, later=0.75),
     )
@@ -74,8 +74,8 @@ def _compared(
     yield compare(
         f"stdio, {IN_FLIGHT} in flight, {how}",
         "calls/CPU s",
-        lambda: _in_flight(ours, requests, many),
-        lambda: _in_flight(bare, requests, many),
+        lambda: in_flight(ours, requests, many),
+        lambda: in_flight(bare, requests, many),
         repetitions=settings.repetitions(15),
         goal=at_least(0.4),
     )
@@ -93,7 +93,7 @@ def _check_answers(ours: Child, bare: Child, revision: str) -> None:
     assert answers[0] == answers[1], answers
 
 
-def _one_at_a_time(child: Child, requests: list[bytes], calls: int) -> float:
+def one_at_a_time(child: Child, requests: list[bytes], calls: int) -> float:
     """Return the calls per second, one at a time."""
     started = time.perf_counter()
     for number in range(calls):
@@ -102,7 +102,7 @@ def _one_at_a_time(child: Child, requests: list[bytes], calls: int) -> float:
     return calls / (time.perf_counter() - started)
 
 
-def _in_flight(child: Child, requests: list[bytes], calls: int) -> float:
+def in_flight(child: Child, requests: list[bytes], calls: int) -> float:
     """Return the calls per second of the child's CPU time, with many in flight."""
     ring = requests * 2
     sent = answered = 0

@@ -1,0 +1,1 @@
+"""Comparison with other SDKs: servers and clients, one program each, asked in turn."""
