@@ -33,6 +33,7 @@ GROUPS = {
 
 OTHERS = {
     "peers": "ours against other SDKs, in one run",
+    "curves": "ours with more tools, sessions, bytes, connections, hooks, processes",
 }
 """Commands with options of their own."""
 

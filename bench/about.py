@@ -29,7 +29,7 @@ class About(Struct, frozen=True, kw_only=True):
 
     def __str__(self) -> str:
         versions = ", ".join(f"{name} {number}" for name, number in self.versions.items())
-        return f"{self.cpu} × {self.cpus}, {self.system}, Python {self.python}; {versions}"
+        return f"{self.cpu} x {self.cpus}, {self.system}, Python {self.python}; {versions}"
 
 
 def about(words: Sequence[str], versions: Mapping[str, str] = {}) -> About:

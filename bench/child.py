@@ -43,7 +43,14 @@ class Child:
         command = [python, "-m", f"bench.programs.{module}", *arguments]
         self._begin(" ".join((module, *arguments)), command, _TUNED if tuned else {})
 
-    def _begin(self, name: str, command: Sequence[str], settings: Mapping[str, str]) -> None:
+    def _begin(
+        self,
+        name: str,
+        command: Sequence[str],
+        settings: Mapping[str, str] = {},
+        *,
+        quiet: bool = False,
+    ) -> None:
         self.name = name
         self._process = subprocess.Popen(
             command,
@@ -51,6 +58,7 @@ class Child:
             env={**environment(), **settings},
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL if quiet else None,
             bufsize=0,
         )
         assert self._process.stdin is not None
@@ -62,15 +70,15 @@ class Child:
         self._limit.start()
 
     @classmethod
-    def of(cls, command: Sequence[str], **settings: str) -> Self:
+    def of(cls, command: Sequence[str], *, quiet: bool = False) -> Self:
         """Start any command.
 
         Args:
             command: Program and its arguments.
-            settings: Variables of its environment, beside our own.
+            quiet: Drop what it tells on stderr.
         """
         child = cls.__new__(cls)
-        child._begin(" ".join(command[-4:]), command, settings)
+        child._begin(" ".join(command[-4:]), command, quiet=quiet)
         return child
 
     def __enter__(self) -> Self:

@@ -26,7 +26,7 @@ from bench.sampling import Goal, Row, Settings, at_least, at_most, compare, row_
 from bench.streams import STREAMS
 from bench.wire import Streams, allowing_files, begin_session, get, listen, named, post
 
-__all__ = ["rows"]
+__all__ = ["HOST", "rows", "started_store"]
 
 CALLS = 600
 SESSIONS = 1000
@@ -48,7 +48,7 @@ def rows(settings: Settings) -> Iterator[Row]:
     with (
         allowing_files(SESSIONS + STREAMS + 300),
         asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner,
-        _store(program) as store,
+        started_store(program) as store,
     ):
         url = f"redis://{HOST}:{store.connection_pool.connection_kwargs['port']}"
         with Child("http", "ours") as alone, Child("http", "clustered", url) as node:
@@ -214,7 +214,7 @@ def _changes(
 
 
 @contextmanager
-def _store(program: str) -> Iterator[redis.Redis]:
+def started_store(program: str) -> Iterator[redis.Redis]:
     """Start a Redis that keeps nothing on disk, and yield a client of it."""
     with socket.create_server((HOST, 0)) as found:
         port: int = found.getsockname()[1]

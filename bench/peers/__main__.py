@@ -40,7 +40,7 @@ examples:
   python -m bench peers --json > peers.json   for the charts, and for scripts
   python -m bench peers --strict              exit with 1 if we are slower than a peer in any row
 
-The TypeScript SDK is compared where BENCH_TYPESCRIPT names its folder: `nox -s bench_peers` sets it.
+The TypeScript SDK is compared where BENCH_TYPESCRIPT names its folder: `nox -s bench_peers`.
 
 kinds of rows:
 """
@@ -151,7 +151,7 @@ def _table(report: Report, smoke: bool) -> Table:
     names = list({name: None for row in report.rows for name in (*row.values, *row.not_offered)})
     table = Table(
         title=f"ours against others; Python {platform.python_version()}",
-        caption="median of the rounds; × = how many times as good we are, median, least to most"
+        caption="median of the rounds; x = how many times as good we are, median, least to most"
         + ("; --smoke: no figure means anything" if smoke else ""),
     )
     table.add_column("what")
@@ -177,7 +177,7 @@ def _shown(row: Row, name: str) -> str:
     if name not in row.peers:
         return figure
     ratios = row.advantages(name)
-    return f"{figure}\n× {row.advantage(name):.3g} ({min(ratios):.3g} to {max(ratios):.3g})"
+    return f"{figure}\nx {row.advantage(name):.3g} ({min(ratios):.3g} to {max(ratios):.3g})"
 
 
 if __name__ == "__main__":
