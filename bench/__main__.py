@@ -34,6 +34,7 @@ GROUPS = {
 OTHERS = {
     "peers": "ours against other SDKs, in one run",
     "curves": "ours with more tools, sessions, bytes, connections, hooks, processes",
+    "steps": "the microseconds of a call, by module",
 }
 """Commands with options of their own."""
 

@@ -100,6 +100,11 @@ class Child:
             self._process.kill()
             self._process.wait()
 
+    @property
+    def pid(self) -> int:
+        """Number of the process."""
+        return self._process.pid
+
     def write(self, data: bytes) -> None:
         """Write all the bytes."""
         os.write(self._stdin.fileno(), data)
