@@ -12,6 +12,10 @@ import msgspec
 from rich.console import Console
 from rich.table import Table
 
+from bench.about import about
+from bench.pages.__main__ import draw
+from bench.pages.results import write as save
+from bench.rounds import Bare, merged
 from bench.sampling import Row, Settings
 
 GROUPS = {
@@ -35,6 +39,7 @@ OTHERS = {
     "peers": "ours against other SDKs, in one run",
     "curves": "ours with more tools, sessions, bytes, connections, hooks, processes",
     "steps": "the microseconds of a call, by module",
+    "pages": "charts and tables of docs/benchmarks, from the results",
 }
 """Commands with options of their own."""
 
@@ -46,6 +51,7 @@ examples:
   python -m bench stdio --uvloop      both sides on uvloop
   python -m bench --json > now.json   for a script to read
   python -m bench --strict            exit with 1 if a goal is missed
+  python -m bench --rounds 5 --write  five rounds, into docs/benchmarks
 
 groups:
 """
@@ -62,12 +68,21 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if unknown := sorted(set(asked.name) - set(GROUPS)):
         parser.error(f"no group {', '.join(unknown)}; there are {', '.join(GROUPS)}")
     settings = Settings(quick=asked.quick, uvloop=asked.uvloop, smoke=asked.smoke)
-    rows = list(_measured(asked.name or list(GROUPS), settings))
+    names = asked.name or list(GROUPS)
+    rounds = [dict(_measured(names, settings)) for _ in range(asked.rounds)]
+    found = [one for name in names for one in merged(name, [each[name] for each in rounds])]
+    rows = [one.row for one in found]
+    if asked.write:
+        save("bare", Bare(about=about(words), rows=found))
+        draw()
     if settings.smoke:
         # One measurement meets or misses a goal by chance.
         rows = [msgspec.structs.replace(row, goal=None) for row in rows]
     if asked.json:
-        told = [{**msgspec.structs.asdict(row), "met": row.met} for row in rows]
+        told = [
+            {**msgspec.structs.asdict(row), "met": row.met, "rounds": one.ratios}
+            for row, one in zip(rows, found, strict=True)
+        ]
         print(msgspec.json.format(msgspec.json.encode(told)).decode())
     else:
         Console(width=None if sys.stdout.isatty() else 130).print(_table(rows, settings))
@@ -85,6 +100,8 @@ def _parser() -> argparse.ArgumentParser:
     )
     parser.add_argument("name", nargs="*", metavar="group", help="default: all of them")
     parser.add_argument("--json", action="store_true", help="print JSON instead of a table")
+    parser.add_argument("--write", action="store_true", help="write and draw docs/benchmarks")
+    parser.add_argument("--rounds", type=int, default=1, help="run all so often; default: 1")
     parser.add_argument("--quick", action="store_true", help="a tenth of the work; wider spread")
     parser.add_argument("--smoke", action="store_true", help="each row once, to see that it runs")
     parser.add_argument("--uvloop", action="store_true", help="uvloop for the stdio rows")
@@ -92,12 +109,14 @@ def _parser() -> argparse.ArgumentParser:
     return parser
 
 
-def _measured(names: Sequence[str], settings: Settings) -> Iterator[Row]:
+def _measured(names: Sequence[str], settings: Settings) -> Iterator[tuple[str, list[Row]]]:
     progress = Console(stderr=True)
     for name in names:
         with progress.status(f"{name}: {GROUPS[name]}"):
             # Imported only now: uvloop is needed for HTTP alone.
-            yield from import_module(f"bench.{name}").rows(settings)
+            if not progress.is_terminal:
+                print(f"{name}: {GROUPS[name]}", file=sys.stderr, flush=True)
+            yield name, list(import_module(f"bench.{name}").rows(settings))
 
 
 def _table(rows: Sequence[Row], settings: Settings) -> Table:

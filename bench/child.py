@@ -20,6 +20,9 @@ LIFE_S = 600.0
 REST_S = 1.0
 """Longest wait for a program to rest after its last answer, before its CPU time is read."""
 
+LEAST_S = 1e-6
+"""Least CPU time that is told of some work."""
+
 # asyncio reads a pipe into a new buffer of 256 KB, which glibc maps afresh each time: that takes as
 # long as a call. With these settings it never does, on either side.
 _TUNED = {"MALLOC_MMAP_THRESHOLD_": str(1 << 25), "MALLOC_TRIM_THRESHOLD_": str(1 << 26)}
@@ -143,6 +146,13 @@ class Child:
         # The clock of another process, as clock_getcpuclockid(3) makes it: getrusage would tell
         # only of children that have ended.
         return time.clock_gettime((~self._process.pid << 3) | 2)
+
+    def cpu_since(self, before_s: float) -> float:
+        """Return the CPU time since an earlier reading of `cpu_s`.
+
+        It is never 0: the kernel may tell of so little work only later, and rates divide by it.
+        """
+        return max(self.cpu_s() - before_s, LEAST_S)
 
     def _rests(self) -> bool:
         """Return True if no thread of the child runs."""

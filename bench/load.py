@@ -42,7 +42,7 @@ class Load:
             await self._connect()
         started_s = self._child.cpu_s()
         await self._answered(calls)
-        return calls / (self._child.cpu_s() - started_s)
+        return calls / self._child.cpu_since(started_s)
 
     async def clock_rate(self, calls: int) -> float:
         """Return the answers per second by the clock, for a child with processes of its own."""

@@ -113,4 +113,4 @@ def in_flight(child: Child, requests: list[bytes], calls: int) -> float:
         child.write(b"".join(ring[first : first + wanted]))
         sent += wanted
         answered += child.read().count(b"\n")
-    return calls / (child.cpu_s() - started_s)
+    return calls / child.cpu_since(started_s)

@@ -8,35 +8,29 @@ import sys
 import time
 from collections.abc import Sequence
 
-import msgspec
 import uvloop
-from msgspec import Struct
 from rich.console import Console
 from rich.table import Table
 
-from bench.about import About, about
+from bench.about import about
 from bench.curves.curves import CURVES
-from bench.curves.measuring import Bench, Curve
+from bench.curves.measuring import Bench, Curve, Report
+from bench.pages.__main__ import draw
+from bench.pages.results import text_of
+from bench.pages.results import write as save
 from bench.peers.measuring import Effort
 
-__all__ = ["Report", "main"]
+__all__ = ["main"]
 
 EXAMPLES = """\
 examples:
   python -m bench curves                        all, in some minutes
   python -m bench curves --quick                fewer points, roughly, in about a minute
   python -m bench curves tools sizes            two groups
-  python -m bench curves --json > curves.json   for the charts, and for scripts
+  python -m bench curves --json > curves.json   for scripts
 
 groups:
 """
-
-
-class Report(Struct, frozen=True, kw_only=True):
-    """All curves of a run, with its circumstances."""
-
-    about: About
-    curves: list[Curve]
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -56,23 +50,16 @@ def main(arguments: Sequence[str] | None = None) -> int:
                 took_s = time.monotonic() - started_s
                 print(f"{took_s:.0f} s: {curve.name}", file=sys.stderr, flush=True)
     report = Report(about=about(["curves", *words]), curves=curves)
+    if asked.write:
+        save("curves", report)
+        draw()
     if asked.json:
-        print(msgspec.json.format(msgspec.json.encode(told(report)), indent=1).decode())
+        print(text_of(report), end="")
     else:
         console = Console(width=None if sys.stdout.isatty() else 130)
         for curve in curves:
             console.print(_table(curve))
     return 0
-
-
-def told(report: Report) -> object:
-    """Return a report for JSON, with rounded figures."""
-    found = msgspec.to_builtins(report)
-    for curve in found["curves"]:
-        for points in curve["series"].values():
-            for point in points:
-                point["values"] = [float(f"{value:.4g}") for value in point["values"]]
-    return found
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -84,6 +71,7 @@ def _parser() -> argparse.ArgumentParser:
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.add_argument("group", nargs="*", help="default: all of them")
+    parser.add_argument("--write", action="store_true", help="write and draw docs/benchmarks")
     parser.add_argument("--json", action="store_true", help="print JSON instead of tables")
     parser.add_argument("--quick", action="store_true", help="fewer points, and wider spread")
     parser.add_argument("--smoke", action="store_true", help="a few points once: shows no figure")

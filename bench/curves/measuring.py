@@ -10,13 +10,24 @@ from typing import TypeAlias
 
 from msgspec import Struct
 
+from bench.about import About
 from bench.child import Child
 from bench.load import Load
 from bench.peers.measuring import Effort, in_rounds, timed
 from bench.requests import PER_REQUEST, call, raw_post
 from bench.wire import named
 
-__all__ = ["CONNECTIONS", "Bench", "Curve", "Measure", "Point", "add", "cost_us", "measured"]
+__all__ = [
+    "CONNECTIONS",
+    "Bench",
+    "Curve",
+    "Measure",
+    "Point",
+    "Report",
+    "add",
+    "cost_us",
+    "measured",
+]
 
 CONNECTIONS = 16
 
@@ -46,6 +57,13 @@ class Curve(Struct, frozen=True, kw_only=True):
     placed: str
     """Event loop, HTTP parser, allocator and processors."""
     series: dict[str, list[Point]]
+
+
+class Report(Struct, frozen=True, kw_only=True):
+    """All curves of a run, with its circumstances."""
+
+    about: About
+    curves: list[Curve]
 
 
 class Bench:

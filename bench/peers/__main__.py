@@ -11,16 +11,18 @@ from collections.abc import Callable, Iterator, Sequence
 
 import msgspec
 import uvloop
-from msgspec import Struct
 from rich.console import Console
 from rich.table import Table
 
-from bench.about import About, about
-from bench.peers.measuring import Effort, Row
+from bench.about import about
+from bench.pages.__main__ import draw
+from bench.pages.results import text_of
+from bench.pages.results import write as save
+from bench.peers.measuring import Effort, Report, Row, status_of
 from bench.peers.rows import clients, http, memory, start, stdio
 from bench.peers.sides import Side, sides
 
-__all__ = ["Report", "main"]
+__all__ = ["main"]
 
 KINDS = {
     "http": "calls, long lists and long contents over HTTP",
@@ -37,20 +39,13 @@ examples:
   python -m bench peers --quick               all rows, roughly, in some 4 minutes
   python -m bench peers http stdio --quick    two kinds of rows
   python -m bench peers --setting plain       without the packages of our extra `fast` alone
-  python -m bench peers --json > peers.json   for the charts, and for scripts
+  python -m bench peers --json > peers.json   for scripts
   python -m bench peers --strict              exit with 1 if we are slower than a peer in any row
 
 The TypeScript SDK is compared where BENCH_TYPESCRIPT names its folder: `nox -s bench_peers`.
 
 kinds of rows:
 """
-
-
-class Report(Struct, frozen=True, kw_only=True):
-    """All rows of a run, with its circumstances."""
-
-    about: About
-    rows: list[Row]
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -73,26 +68,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
                 print(f"{done}: {row.name}, {row.setting}", file=sys.stderr, flush=True)
     versions = {one.name: one.version for one in compared if one.version}
     report = Report(about=about(["peers", *words], versions), rows=rows)
+    if asked.write:
+        save("peers", report)
+        draw()
     if asked.json:
-        print(msgspec.json.format(msgspec.json.encode(told(report)), indent=1).decode())
+        print(text_of(report), end="")
     else:
         Console(width=None if sys.stdout.isatty() else 150).print(_table(report, asked.smoke))
     return status_of(rows, strict=asked.strict)
-
-
-def status_of(rows: Sequence[Row], *, strict: bool) -> int:
-    """Return the exit status: 1 if a row is slower than a peer, and that matters."""
-    return int(strict and any(row.slower_than for row in rows))
-
-
-def told(report: Report) -> object:
-    """Return a report for JSON, figures rounded and with the verdict of each row."""
-    found = msgspec.to_builtins(report)
-    for row, shown in zip(report.rows, found["rows"], strict=True):
-        for values in shown["values"].values():
-            values[:] = [float(f"{value:.4g}") for value in values]
-        shown["verdict"] = row.verdict
-    return found
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -104,6 +87,7 @@ def _parser() -> argparse.ArgumentParser:
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.add_argument("kind", nargs="*", help="default: all of them")
+    parser.add_argument("--write", action="store_true", help="write and draw docs/benchmarks")
     parser.add_argument("--json", action="store_true", help="print JSON instead of a table")
     parser.add_argument("--quick", action="store_true", help="a third of the work; wider spread")
     parser.add_argument("--smoke", action="store_true", help="each row once, to see that it runs")

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from statistics import median
 from typing import Literal, NamedTuple, TypeAlias
 
 from msgspec import Struct, field
 
-__all__ = ["OURS", "Better", "Effort", "Row", "in_rounds", "timed"]
+from bench.about import About
+
+__all__ = ["OURS", "Better", "Effort", "Report", "Row", "in_rounds", "status_of", "timed"]
 
 Better: TypeAlias = Literal["more", "less"]
 
@@ -77,6 +79,18 @@ class Row(Struct, frozen=True, kw_only=True):
         if slower := self.slower_than:
             return f"slower than {', '.join(slower)}"
         return "first" if self.peers else ""
+
+
+class Report(Struct, frozen=True, kw_only=True):
+    """All rows of a run, with its circumstances."""
+
+    about: About
+    rows: list[Row]
+
+
+def status_of(rows: Sequence[Row], *, strict: bool) -> int:
+    """Return the exit status: 1 if a row is slower than a peer, and that matters."""
+    return int(strict and any(row.slower_than for row in rows))
 
 
 LONGEST_S = 15.0

@@ -5,16 +5,18 @@ from __future__ import annotations
 import os
 import shutil
 import sys
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from importlib.metadata import version
 from pathlib import Path
+
+import msgspec
 
 from bench.child import Child
 from bench.environments import interpreter, peer, version_in
 from bench.peers.measuring import OURS
 
-__all__ = ["Side", "sides"]
+__all__ = ["Side", "ours", "sides"]
 
 FOLDER = "BENCH_TYPESCRIPT"
 """Variable with the folder of the TypeScript server, its packages installed."""
@@ -33,6 +35,8 @@ class Side:
     """Return the command of its client; None if none is compared."""
     imports: tuple[Sequence[str], str] = ((), "")
     """Interpreter with its last option, and the statement that imports what a server needs."""
+    for_events: Mapping[str, str] = field(default_factory=dict[str, str])
+    """Headers that make it answer with events; others need an option of their server."""
     cannot: dict[str, str] = field(default_factory=dict[str, str])
     """Kinds of rows that it does not offer, with the reason."""
 
@@ -43,7 +47,7 @@ class Side:
 
 def sides() -> Iterator[Side]:
     """Yield the sides, ours first; environments are made on first use."""
-    yield _python(OURS, version("mcp-gen"), sys.executable, "our", "from mcp_gen import Server")
+    yield ours()
     official = interpreter(peer("mcp"))
     yield _python(
         "mcp",
@@ -64,6 +68,12 @@ def sides() -> Iterator[Side]:
     yield _typescript()
 
 
+def ours() -> Side:
+    """Return our own side."""
+    side = _python(OURS, version("mcp-gen"), sys.executable, "our", "from mcp_gen import Server")
+    return replace(side, for_events={"accept": "text/event-stream"})
+
+
 def _python(name: str, number: str, python: str, kind: str, statement: str, **cannot: str) -> Side:
     def command(program: str, plain: bool) -> list[str]:
         return [python, "-m", _RUN, *(["--plain"] if plain else []), program]
@@ -74,7 +84,7 @@ def _python(name: str, number: str, python: str, kind: str, statement: str, **ca
         lambda plain: command(f"{kind}_server", plain),
         lambda plain: [*command(f"{kind}_client", plain), "asks"],
         ((python, "-c"), statement),
-        cannot,
+        cannot=cannot,
     )
 
 
@@ -99,7 +109,5 @@ def _typescript() -> Side:
 
 
 def _json(path: Path) -> dict[str, object]:
-    import json
-
-    found: dict[str, object] = json.loads(path.read_text("utf-8"))
+    found: dict[str, object] = msgspec.json.decode(path.read_bytes())
     return found

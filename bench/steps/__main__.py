@@ -8,37 +8,31 @@ import sys
 import time
 from collections.abc import Sequence
 
-import msgspec
 import uvloop
-from msgspec import Struct
 from rich.console import Console
 from rich.table import Table
 
-from bench.about import About, about
+from bench.about import about
+from bench.pages.__main__ import draw
+from bench.pages.results import text_of
+from bench.pages.results import write as save
 from bench.peers.measuring import Effort
-from bench.steps.profiling import Route
+from bench.steps.profiling import Report, Route
 from bench.steps.routes import routes
 
-__all__ = ["Report", "main"]
+__all__ = ["main"]
 
 EXAMPLES = """\
 examples:
   python -m bench steps                       seven routes, in about a minute
   python -m bench steps --quick               the same, roughly
-  python -m bench steps --json > steps.json   for the page, and for scripts
+  python -m bench steps --json > steps.json   for scripts
 
 How it is measured: the CPU time of a call, without a profiler, is the total. Then the same calls
 are profiled by CPU time: that of each Python function, without what it calls, is summed up by
 module. Compiled functions count for the Python function that calls them. What a call takes more
 with the profiler is taken off, as much for each frame. The rest is the event loop and the kernel.
 """
-
-
-class Report(Struct, frozen=True, kw_only=True):
-    """All routes of a run, with its circumstances."""
-
-    about: About
-    routes: list[Route]
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -53,23 +47,16 @@ def main(arguments: Sequence[str] | None = None) -> int:
             took_s = time.monotonic() - started_s
             print(f"{took_s:.0f} s: {route.name}", file=sys.stderr, flush=True)
     report = Report(about=about(["steps", *words]), routes=found)
+    if asked.write:
+        save("steps", report)
+        draw()
     if asked.json:
-        print(msgspec.json.format(msgspec.json.encode(told(report)), indent=1).decode())
+        print(text_of(report), end="")
     else:
         console = Console(width=None if sys.stdout.isatty() else 150)
         for route in found:
             console.print(_table(route))
     return 0
-
-
-def told(report: Report) -> object:
-    """Return a report for JSON, with rounded figures."""
-    found = msgspec.to_builtins(report)
-    for route in found["routes"]:
-        route["total_us"] = round(route["total_us"], 1)
-        for step in route["steps"]:
-            step["us"] = round(step["us"], 2)
-    return found
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -79,6 +66,7 @@ def _parser() -> argparse.ArgumentParser:
         epilog=EXAMPLES,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
+    parser.add_argument("--write", action="store_true", help="write and draw docs/benchmarks")
     parser.add_argument("--json", action="store_true", help="print JSON instead of tables")
     parser.add_argument("--quick", action="store_true", help="fewer calls; wider spread")
     parser.add_argument("--smoke", action="store_true", help="a few calls: shows no figure")

@@ -18,9 +18,10 @@ from msgspec import Struct, structs
 
 import mcp_gen
 import mcp_wire
+from bench.about import About
 from bench.child import ROOT, Child
 
-__all__ = ["Profile", "Route", "Step", "profile", "route_of"]
+__all__ = ["BENCH", "LOOP", "Profile", "Report", "Route", "Step", "Sums", "profile", "route_of"]
 
 WAIT_S = 20.0
 TRACED_CALLS = 4
@@ -52,6 +53,11 @@ class Step(Struct, frozen=True):
     """Python functions that run for one call; a coroutine counts each time it goes on."""
     us: float
 
+    @property
+    def is_ours(self) -> bool:
+        """Return True for a module of `mcp_gen` or `mcp_wire`."""
+        return self.name.endswith(".py")
+
 
 class Route(Struct, frozen=True, kw_only=True):
     """Steps of one way of calling a tool."""
@@ -61,6 +67,13 @@ class Route(Struct, frozen=True, kw_only=True):
     total_us: float
     """CPU time of the process for one call, without a profiler."""
     steps: list[Step]
+
+
+class Report(Struct, frozen=True, kw_only=True):
+    """All routes of a run, with its circumstances."""
+
+    about: About
+    routes: list[Route]
 
 
 class Sums(NamedTuple):
@@ -108,7 +121,9 @@ class Profile(NamedTuple):
             for step, one in sums.items()
         }
         seen_us = sum(one.us for one in self.found.values())
-        unseen_us = frames * (added_us - of_callee - of_caller)
+        # The caller of some frames is the event loop, whose time the profiler does not tell.
+        from_outside = max(0.0, frames - sum(one.calls for one in self.found.values()))
+        unseen_us = frames * (added_us - of_callee - of_caller) + from_outside * of_caller
         rest_us = max(0.0, self.us - seen_us - unseen_us)
         return {**found, LOOP: Sums(us=rest_us)}
 

@@ -94,7 +94,7 @@ def _over_stdio(child: Child, revision: str) -> Ask:
     def ask(calls: int) -> float:
         started_s = child.cpu_s()
         one_at_a_time(child, requests, calls)
-        return calls / (child.cpu_s() - started_s)
+        return calls / child.cpu_since(started_s)
 
     return ask
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import base64
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from functools import partial
 from typing import Any, NamedTuple
@@ -13,7 +13,7 @@ import msgspec
 
 from bench.child import Child
 from bench.load import Load
-from bench.peers.measuring import OURS, Effort, Row, in_rounds, timed
+from bench.peers.measuring import Effort, Row, in_rounds, timed
 from bench.peers.sides import Side
 from bench.programs.long_contents import BLOB_URI, DATA, TEXT, TEXT_URI
 from bench.requests import HANDSHAKE, PER_REQUEST, raw_post, request
@@ -27,8 +27,6 @@ ENGINES = {
     "fast": "uvicorn with uvloop and httptools",
     "plain": "uvicorn with asyncio and h11",
 }
-_EVENTS = {"accept": "text/event-stream"}
-"""Makes our server, which answers with JSON if it may, answer with events."""
 
 
 class Asked(NamedTuple):
@@ -39,6 +37,15 @@ class Asked(NamedTuple):
     params: dict[str, Any]
     about: str | None
     is_answered_by: Callable[[Any], bool]
+
+
+class _Server(NamedTuple):
+    """A running server."""
+
+    child: Child
+    port: int
+    headers: Mapping[str, str]
+    """Headers beside the usual ones."""
 
 
 CALL = Asked(
@@ -82,32 +89,31 @@ def rows(
     ):
         revisions = (HANDSHAKE,) if form == "sse" else (PER_REQUEST, HANDSHAKE)
         with ExitStack() as stack:
-            ports: dict[str, tuple[Child, int]] = {}
+            servers: dict[str, _Server] = {}
             for side in sides:
                 child = stack.enter_context(
                     side.serving("http", form, str(tools), plain=setting == "plain")
                 )
-                ports[side.name] = child, int(child.read_line())
+                headers = side.for_events if form == "sse" else {}
+                servers[side.name] = _Server(child, int(child.read_line()), headers)
             for one in asked:
                 for revision in revisions:
-                    yield _row(one, revision, form, ports, effort, runner, setting)
+                    yield _row(one, revision, form, servers, effort, runner, setting)
 
 
 def _row(
     asked: Asked,
     revision: str,
     form: str,
-    ports: dict[str, tuple[Child, int]],
+    servers: dict[str, _Server],
     effort: Effort,
     runner: asyncio.Runner,
     setting: str,
 ) -> Row:
     how = f"HTTP {revision}" if revision == PER_REQUEST else f"HTTP session {revision}"
     measured: dict[str, Callable[[], float]] = {}
-    for name, (child, port) in ports.items():
-        headers = _headers(asked, revision, port)
-        if form == "sse" and name == OURS:
-            headers |= _EVENTS
+    for name, (child, port, more) in servers.items():
+        headers = {**_headers(asked, revision, port), **more}
         _check(name, asked, revision, form, headers, port)
         requests = [
             raw_post(headers, request(id, revision, asked.method, asked.params))

@@ -86,4 +86,4 @@ def _spread_ms(runner: asyncio.Runner, child: Child, streams: Streams, change: b
     """Return the CPU time of the server for one change."""
     before_s = child.cpu_s()
     runner.run(streams.spread_ms(change))
-    return (child.cpu_s() - before_s) * 1000
+    return child.cpu_since(before_s) * 1000
