@@ -391,9 +391,15 @@ def _compare_with_checkout(session: nox.Session, built: Path) -> None:
 
 @nox.session
 def bench(session: nox.Session) -> None:
-    """Run the benchmarks against bare programs; `-- --quick` or `-- --smoke` for a short run."""
+    """Run the benchmarks against bare programs; `-- --quick` or `-- --smoke` for a short run.
+
+    `-- curves`, `-- steps` and `-- pages` are commands of their own: see docs/benchmarks.
+    """
     install(session, "bench", project=True)
     session.run("python", "-m", "bench", *session.posargs)
+    if session.posargs == ["--smoke"]:
+        for name in ("curves", "steps"):
+            session.run("python", "-m", "bench", name, "--smoke")
 
 
 @nox.session
