@@ -9,6 +9,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack
 from functools import partial
+from typing import Any
 
 from bench.child import Child
 from bench.curves.measuring import CONNECTIONS, Bench, Curve, Measure, add, cost_us, measured
@@ -208,12 +209,12 @@ def around(bench: Bench) -> Iterator[Curve]:
         url = f"redis://{HOST}:{kept.connection_pool.connection_kwargs['port']}"
         return in_session(*_started(stack, "http", "clustered", url))
 
-    sessions: dict[object, Prepare] = {"alone": alone}
+    sessions: dict[Any, Prepare] = {"alone": alone}
     if shutil.which("redis-server") is None:
         print("curves: redis-server is not installed: no bar of a cluster", file=sys.stderr)
     else:
         sessions["in a cluster"] = in_cluster
-    series: Mapping[str, Mapping[object, Prepare]] = {
+    series: Mapping[str, Mapping[Any, Prepare]] = {
         PER_REQUEST: {"without authorization": plain, "with a known token": authorized},
         f"session of {HANDSHAKE}": sessions,
     }

@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
 from statistics import median
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 from msgspec import Struct
 
@@ -100,7 +100,7 @@ def cost_us(bench: Bench, child: Child, port: int, requests: Sequence[bytes]) ->
 
 
 def measured(
-    bench: Bench, series: Mapping[str, Mapping[object, Callable[[ExitStack], Measure]]]
+    bench: Bench, series: Mapping[str, Mapping[Any, Callable[[ExitStack], Measure]]]
 ) -> dict[str, list[Point]]:
     """Prepare every point of every series, then measure all in turn."""
     with ExitStack() as stack:

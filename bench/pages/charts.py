@@ -12,8 +12,8 @@ from bench.steps.profiling import BENCH, LOOP, Route
 
 __all__ = ["Mark", "Ratio", "curve_chart", "ratio_chart", "shown", "steps_chart"]
 
-WIDTH = 900
-LABELS = 400
+WIDTH = 960
+LABELS = 470
 """Width of the labels at the left of rows."""
 ROW = 24
 TOP = 70

@@ -40,6 +40,11 @@ class Shown(NamedTuple):
     """Figures of each round; empty if the row was not measured."""
 
     @property
+    def name(self) -> str:
+        """Name of the row, without what it is compared with: the goal says that."""
+        return self.row.partition(" / ")[0]
+
+    @property
     def middle(self) -> float:
         """Median of the rounds."""
         return median(self.values)
@@ -119,7 +124,12 @@ CONTRACT: tuple[Promise, ...] = (
         "handwritten structs",
         [
             f"{do} {what}"
-            for what in ("tools/call params", "result of ten blocks", "tools/list of 1000")
+            for what in (
+                "tools/call params",
+                "result of ten blocks",
+                "the same, tagged",
+                "tools/list of 1000",
+            )
             for do in ("decode", "encode")
         ],
         "in one process; default malloc",

@@ -79,7 +79,7 @@ def _told(about: About) -> str:
 def _contract_chart(lines: Sequence[Shown], about: About) -> str:
     rows = [
         Ratio(
-            f"{one.row} ({one.promise.goal})",
+            f"{one.name} ({one.promise.goal})",
             [Mark(one.margin, min(one.margins), max(one.margins), 0, one.margin < 1)],
         )
         for one in lines
@@ -98,7 +98,7 @@ def _contract_part(lines: Sequence[Shown], about: About) -> str:
     ]
     for one in lines:
         placed = one.promise.placed + ("; tuned malloc" if "tuned" in one.row else "")
-        name = one.row.replace("|", "\\|")
+        name = one.name
         if not one.values:
             table.append(f"| {name} | {one.promise.goal} | | | | | not measured | {placed} |")
             continue
@@ -113,8 +113,8 @@ def _contract_part(lines: Sequence[Shown], about: About) -> str:
             "",
             "![The contract](contract.svg)",
             "",
-            f"Each row against a minimal program that does the same wire work, in {rounds} rounds; "
-            "`now` is the last one.",
+            "Each row against a minimal program that does the same wire work, or a limit; rounds: "
+            f"{rounds}, of which `now` is the last.",
             "",
             *table,
             "",
