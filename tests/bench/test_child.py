@@ -3,6 +3,8 @@
 import subprocess
 import sys
 
+import pytest
+
 from bench.child import Child
 
 SPINS_S = 0.05
@@ -45,3 +47,15 @@ def test_all_the_work_is_measured_also_what_follows_the_answer() -> None:
         child._stdout.close()
 
     assert took_s >= SPINS_S
+
+
+def test_a_program_that_has_another_do_its_work_is_found() -> None:
+    inner = f"[sys.executable, '-c', {SPINNING!r}]"
+    with Child.of(
+        [sys.executable, "-c", f"import subprocess, sys; subprocess.run({inner})"]
+    ) as one:
+        one.read_line()
+        before_s = one.cpu_s()
+        one.ask(b"work")
+        with pytest.raises(RuntimeError, match="does it start another program"):
+            one.cpu_since(before_s)
