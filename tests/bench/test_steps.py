@@ -47,6 +47,6 @@ def test_a_call_over_stdio_is_read_decoded_and_run_in_this_order(tmp_path: Path)
         ask(20)
         route = route_of("stdio", "here", [100.0], [profile(child, tmp_path, ask, 40)])
     names = [one.name for one in route.steps if one.is_ours]
-    order = ["transports/lines.py", "core/envelope.py", "server/tools/registry.py"]
+    order = ["transports/lines.py", "core/protocol_state.py", "server/tools/registry.py"]
     assert [one for one in names if one in order] == order
     assert all(one.frames >= 1 for one in route.steps if one.name in order)
