@@ -220,8 +220,8 @@ Route: TypeAlias = Callable[[str], AbstractAsyncContextManager[Call]]
 
 # One frame of each server's route is `check_bounds`: no schema bound is broken by what is sent.
 ROUTES: dict[str, tuple[Route, str, Limits]] = {
-    "HTTP without sessions": (over_asgi, PER_REQUEST, Limits(30, 8, 19)),
-    "HTTP session": (over_asgi, HANDSHAKE, Limits(46, 10, 25)),
+    "HTTP without sessions": (over_asgi, PER_REQUEST, Limits(29, 8, 19)),
+    "HTTP session": (over_asgi, HANDSHAKE, Limits(37, 10, 22)),
     "stdio with a handshake": (over_lines, HANDSHAKE, Limits(26, 7, 16)),
     "stdio without a handshake": (over_lines, PER_REQUEST, Limits(32, 7, 18)),
     "client over HTTP with a handshake": (by_client, HANDSHAKE, Limits(34, 8, 17)),

@@ -319,6 +319,9 @@ class Reply(Protocol):
     headers: Mapping[str, str] | None
     """Additional headers of the stream; None for none."""
 
+    attached: bool
+    """True if `attach_stream` sends the events, or will if there are any; else a task does."""
+
     opening: Callable[[], bytes] | None
     """Returns the first events of the stream; called when the stream begins. None for no events."""
 

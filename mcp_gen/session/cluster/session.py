@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from mcp_gen.core.envelope import RequestId, TooComplex
     from mcp_gen.core.transport.headers import Headers
     from mcp_gen.core.transport.protocols import Reply
+    from mcp_gen.session.http_server.first_steps import FirstSteps
 
 __all__ = ["ClusteredSession"]
 
@@ -36,7 +37,11 @@ class ClusteredSession(SharedSession):
     """
 
     async def answer(
-        self, message: Envelope | bytes, headers: Headers, reply: Reply
+        self,
+        message: Envelope | bytes,
+        headers: Headers,
+        reply: Reply,
+        steps: FirstSteps | None = None,
     ) -> Answer | None:
         """Answer the messages of one POST; see `HttpSession.answer`."""
         self.checked_s = self.loop.time()
@@ -49,7 +54,7 @@ class ClusteredSession(SharedSession):
             return refused if refused is not None else Answer(202)
         elif message.id is UNSET:
             await self._pass_on_notification(message)
-        return await super().answer(message, headers, reply)
+        return await super().answer(message, headers, reply, steps)
 
     async def _pass_on_batch(self, message: bytes) -> bytes:
         """Pass responses and notifications to the nodes that they are for; return the rest."""

@@ -327,13 +327,12 @@ class SharedSession(HttpSession):
             stream.finish()
         self.end(goes_on=True)
 
-    def _on_request(self, event: RequestReceived) -> None:
-        post = self._post
-        super()._on_request(event)
-        if post is not None and event.id in self._connection.in_flight:
-            # All nodes know what a stream answers, so that any can end it.
-            post.asked = (*post.asked, event.id)
-            self._posts[event.id] = post
+    def _prepare(self, event: RequestReceived, post: PostResponse) -> Call[Any]:
+        call = super()._prepare(event, post)
+        # All nodes know what a stream answers, so that any can end it.
+        post.asked = (*post.asked, event.id)
+        self._posts[event.id] = post
+        return call
 
     def _finish_request(self, id: RequestId) -> bool:
         self._posts.pop(id, None)

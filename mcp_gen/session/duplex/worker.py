@@ -5,10 +5,11 @@ from __future__ import annotations
 import asyncio
 from asyncio.tasks import _enter_task, _leave_task, current_task
 from collections import deque
-from collections.abc import Awaitable, Callable, Coroutine, Generator
+from collections.abc import Awaitable, Callable
 from contextvars import Context, copy_context
-from typing import TYPE_CHECKING, Any, Generic, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, NamedTuple, TypeVar
 
+from mcp_gen.session.duplex.rest import Rest
 from mcp_gen.session.kernel.errors import is_cancelled
 from mcp_gen.session.messages.current import CURRENT
 
@@ -20,6 +21,13 @@ __all__ = ["HandlerRunner"]
 
 C = TypeVar("C")
 R = TypeVar("R")
+
+
+class _Started(NamedTuple, Generic[C]):
+    """Request whose handler has run one step, and awaits something."""
+
+    call: Call[C]
+    rest: Rest[Any]
 
 
 class HandlerRunner(Generic[C]):
@@ -118,7 +126,7 @@ class HandlerRunner(Generic[C]):
         finally:
             _leave_task(loop, task)
         if started is not None:
-            started.is_late = True
+            started.rest.is_late = True
             self._started = started
         if started is not None or idle.done():
             self._idle = None
@@ -151,7 +159,7 @@ class HandlerRunner(Generic[C]):
             error = cancelled
         started, self._started = self._started, None
         if started is not None:
-            started.cancelled = error
+            started.rest.cancelled = error
         return started
 
     def _hand_over(self) -> None:
@@ -191,7 +199,7 @@ class HandlerRunner(Generic[C]):
                     call.result = done.value
                 else:
                     waits = True
-                    return _Started(call, handler, blocker, run)
+                    return _Started(call, Rest(handler, blocker, run))
                 # Not above: what is caught there would keep the result while it is encoded.
                 answer = kernel.answer(call, call.result)
             except BaseException as error:
@@ -209,7 +217,7 @@ class HandlerRunner(Generic[C]):
         call = started.call
         answer: bytes | None = None
         try:
-            call.result = await started
+            call.result = await started.rest
             answer = self._kernel.answer(call, call.result)
         except BaseException as error:
             answer = self._failure(call, error)
@@ -226,65 +234,3 @@ class HandlerRunner(Generic[C]):
 
 async def _awaited(awaitable: Awaitable[R]) -> R:
     return await awaitable
-
-
-class _Started(Generic[C]):
-    """Rest of a handler after its first step.
-
-    Await it in the task that was the current one in the first step.
-
-    Args:
-        call: Request that the handler answers.
-        coroutine: Coroutine that has run one step.
-        blocker: Object that the first step yielded.
-        run: Runs a function in the context of the coroutine.
-    """
-
-    __slots__ = ("_blocker", "_coroutine", "_run", "call", "cancelled", "is_late")
-
-    def __init__(
-        self,
-        call: Call[C],
-        coroutine: Coroutine[Any, Any, Any],
-        blocker: Any,
-        run: Callable[..., Any],
-    ) -> None:
-        self.call = call
-        self.is_late = False
-        """True if other tasks have run since the first step."""
-        self.cancelled: asyncio.CancelledError | None = None
-        """What the task was cancelled with since the first step."""
-        self._coroutine = coroutine
-        self._blocker = blocker
-        self._run = run
-
-    def __await__(self) -> Generator[Any, Any, Any]:
-        run, blocker, is_late = self._run, self._blocker, self.is_late
-        send, throw = self._coroutine.send, self._coroutine.throw
-        while True:
-            step: Callable[[Any], Any] = send
-            given: Any = None
-            try:
-                if is_late:
-                    yield from self._await_late()
-                else:
-                    given = yield blocker
-            except BaseException as error:
-                step, given = throw, error
-            is_late = False
-            try:
-                blocker = run(step, given)
-            except StopIteration as done:
-                return done.value
-            finally:
-                del given  # a thrown error refers to this frame
-
-    def _await_late(self) -> Generator[Any, Any, Any]:
-        """Await what the first step yielded, after other tasks have run."""
-        blocker = self._blocker
-        if self.cancelled is not None and (blocker is None or not blocker.cancel()):
-            raise self.cancelled
-        if blocker is not None:
-            # What a future does when it is awaited. Another task may have taken the mark away.
-            blocker._asyncio_future_blocking = True
-            yield blocker

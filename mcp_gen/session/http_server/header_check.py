@@ -5,7 +5,7 @@ Source: https://modelcontextprotocol.io/specification/2026-07-28/basic/transport
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from msgspec import Raw
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from mcp_gen.core.transport.headers import Headers
     from mcp_wire.profile import Profile
 
-__all__ = ["HeaderCheck"]
+__all__ = ["HeaderCheck", "first_header", "header_names"]
 
 _NULL = Raw(b"null")
 
@@ -134,3 +134,18 @@ class HeaderCheck:
 
 def _lower(name: str | None) -> bytes:
     return name.lower().encode() if name else b""
+
+
+def header_names(names: Iterable[str | None]) -> tuple[bytes, ...]:
+    """Return the names of headers as `Headers.raw` has them, each once."""
+    return tuple({name.lower().encode(): None for name in names if name})
+
+
+def first_header(headers: Headers, names: tuple[bytes, ...]) -> bytes | None:
+    """Return the value of the first of these headers that there is; None if there is none."""
+    raw = headers.raw
+    for name in names:
+        found = raw.get(name)
+        if found is not None:
+            return found
+    return None

@@ -3,14 +3,22 @@
 from __future__ import annotations
 
 import logging
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
+
+from msgspec import Raw, json
+
+import mcp_wire
+from mcp_gen.core.revisions import find_revision
+from mcp_gen.session.peer.session import RequestOrigin
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from mcp_gen.core.stores.sessions import SessionStore, StoredSession
+    from mcp_gen.session.kernel.kernel import Kernel
+    from mcp_gen.session.peer.session import Session
 
-__all__ = ["SessionPersistence"]
+__all__ = ["SessionPersistence", "restored_origin", "stored_client"]
 
 _log = logging.getLogger("mcp_gen.server")
 
@@ -50,3 +58,30 @@ class SessionPersistence:
             await self._store.forget(id)
         except Exception:
             _log.exception("a session that has ended could not be taken out of its store")
+
+
+def stored_client(origin: RequestOrigin) -> Raw:
+    """Return a client as another process reads it: the params of a handshake."""
+    profile = origin.profile
+    handshake = profile.handshake
+    assert handshake is not None
+    client = handshake.params(
+        protocol_version=profile.revision,
+        capabilities=origin.capabilities,
+        client_info=origin.client_info,
+    )
+    return Raw(json.encode(client))
+
+
+def restored_origin(
+    kernel: Kernel[Any], stored: StoredSession, session: Session
+) -> RequestOrigin | None:
+    """Return the origin of a stored session; None if its revision is not offered here."""
+    handshakes = kernel.handshakes
+    revision = find_revision(stored.revision, handshakes)
+    handshake = mcp_wire.profile(handshakes[-1]).handshake if handshakes else None
+    if revision is None or handshake is None:
+        return None
+    client = kernel.bindings[revision].routes[handshake.name].decode(stored.client)
+    profile, channel = mcp_wire.profile(revision), session.channel
+    return RequestOrigin(profile, channel, session, client.capabilities, client.client_info)

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from mcp_gen.core.protocol_state import Batch
     from mcp_gen.core.transport.authorizing import Admission
     from mcp_gen.core.transport.headers import Headers
+    from mcp_gen.session.http_server.first_steps import FirstSteps
     from mcp_gen.session.kernel.call import Call
     from mcp_gen.session.kernel.kernel import Kernel
     from mcp_wire.method import Method
@@ -100,6 +101,8 @@ class PostResponse(Stream, kw_only=True, eq=False, weakref=True):
     headers: Headers
     admission: Admission | None = None
     """Verified credentials of the POST."""
+    steps: FirstSteps | None = None
+    """Runs the first steps of its handlers; None gives each a new task."""
     status: int = 202
     running: int = 0
     """Number of requests that are being answered."""
@@ -173,7 +176,9 @@ class PostResponse(Stream, kw_only=True, eq=False, weakref=True):
             self._body = None
             self.end(last)
         else:
-            self.end()
+            self.over = True
+            if reply is not None:
+                reply.end()
 
     def _encode_body(self) -> bytes | None:
         handled, self._handled = self._handled, None
@@ -186,7 +191,8 @@ class PostResponse(Stream, kw_only=True, eq=False, weakref=True):
         """HTTP answer as one piece; None if an SSE stream has carried it."""
         if self.begun:
             return None
-        body = self._encode_body()
+        handled, self._handled = self._handled, None
+        body = self._body if handled is None else self.session.kernel.write(handled)
         if body is None:
             return Answer(202)
         headers = self.reply.headers if self.reply is not None else None

@@ -8,11 +8,19 @@ from msgspec import UNSET
 
 from mcp_gen.core import envelope
 from mcp_gen.core.envelope import TooComplex
-from mcp_gen.core.errors import InvalidRequest, McpError, ParseError, ProtocolError
+from mcp_gen.core.errors import (
+    InvalidParams,
+    InvalidRequest,
+    McpError,
+    MethodNotFound,
+    ParseError,
+    ProtocolError,
+)
 from mcp_gen.core.transport.protocols import Answer
 
 if TYPE_CHECKING:
     from mcp_gen.core.envelope import RequestId
+    from mcp_wire.profile import Profile
 
 __all__ = [
     "ENDING",
@@ -23,6 +31,7 @@ __all__ = [
     "refusal",
     "refusal_of",
     "request_id_of",
+    "status_of",
 ]
 
 RETRY_AFTER_S = 60
@@ -75,3 +84,12 @@ def request_id_of(message: bytes) -> RequestId | None:
 
 
 ENDING = busy(ENDS, None, ENDS_S)
+
+
+def status_of(profile: Profile | None, error: McpError | ProtocolError) -> int:
+    """Return the HTTP status for a request in a session that is refused with this error."""
+    if profile is None:
+        return 400
+    if isinstance(error, MethodNotFound):
+        return profile.unknown_method_status
+    return 200 if isinstance(error, InvalidParams) else 400

@@ -8,21 +8,20 @@ import time
 from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from msgspec import Raw, json
-
-import mcp_wire
 from mcp_gen.core import envelope
 from mcp_gen.core.envelope import Envelope
-from mcp_gen.core.errors import InvalidParams, McpError, MethodNotFound, ProtocolError
+from mcp_gen.core.errors import McpError, ProtocolError
 from mcp_gen.core.protocol_state import RequestReceived
-from mcp_gen.core.revisions import find_revision
 from mcp_gen.core.stores.sessions import StoredSession
 from mcp_gen.core.transport.protocols import Answer
 from mcp_gen.session.duplex.connection import DuplexConnection
+from mcp_gen.session.http_server.persistence import restored_origin, stored_client
 from mcp_gen.session.http_server.post import PostResponse
+from mcp_gen.session.http_server.refusals import status_of
 from mcp_gen.session.http_server.streams import Streams
-from mcp_gen.session.kernel.errors import cut_off, token_expired
+from mcp_gen.session.kernel.errors import cut_off, is_cancelled, token_expired
 from mcp_gen.session.messages.channel import NULL_CHANNEL, ClientDisconnected
+from mcp_gen.session.messages.current import CURRENT
 from mcp_gen.session.peer.keep_alive import keep_alive
 from mcp_gen.session.peer.session import RequestOrigin, Session
 
@@ -34,6 +33,7 @@ if TYPE_CHECKING:
     from mcp_gen.core.stores.events import EventStore
     from mcp_gen.core.transport.headers import Headers
     from mcp_gen.core.transport.protocols import Reply
+    from mcp_gen.session.http_server.first_steps import FirstSteps
     from mcp_gen.session.http_server.persistence import SessionPersistence
     from mcp_gen.session.kernel.call import Call
     from mcp_gen.session.kernel.kernel import Kernel
@@ -142,12 +142,6 @@ class HttpSession(DuplexConnection, Session):
         """Return the seconds since the session began, in any process."""
         return self.loop.time() - self.began_s
 
-    def mark_active(self) -> None:
-        """Record activity of the client."""
-        now_s = self.loop.time()
-        if now_s > self.heard_s:
-            self.heard_s = now_s
-
     def check(self, next_in_s: float) -> None:
         """Count a busy session as active until the next check, in `next_in_s` seconds."""
         if self.busy:
@@ -206,7 +200,11 @@ class HttpSession(DuplexConnection, Session):
     # --- one POST ---
 
     async def answer(
-        self, message: Envelope | bytes, headers: Headers, reply: Reply
+        self,
+        message: Envelope | bytes,
+        headers: Headers,
+        reply: Reply,
+        steps: FirstSteps | None = None,
     ) -> Answer | None:
         """Answer the messages of one POST.
 
@@ -214,20 +212,33 @@ class HttpSession(DuplexConnection, Session):
             message: The decoded message, or the bytes of a JSON-RPC batch.
             headers: HTTP headers of the POST.
             reply: HTTP response.
+            steps: Runs the first step of a handler; None gives each handler a new task.
 
         Returns:
             The answer; None if an SSE stream on `reply` has carried it.
         """
         post = PostResponse(self.streams, reply, session=self, headers=headers)
-        post.admission = reply.admission
+        post.admission, post.steps = reply.admission, steps
         reply.opening = post.begin
+        reply.attached = True
         if reply.admission.token is not None:
             id = message.id if isinstance(message, Envelope) else None
             reply.on_expiry = partial(self._end_expired, post, id)
-        self._handle_message(message, post)
+        self._post = post
+        try:
+            if isinstance(message, bytes):
+                self._handle_batch(message, post)
+            else:
+                event = self._connection.classify(message)
+                if type(event) is RequestReceived:
+                    self._on_request(event)
+                else:
+                    self._handle(event)
+        finally:
+            self._post = None
         self._open_exchanges += 1
         try:
-            if post.running:
+            if post.running or post.begun:
                 # Until all requests are answered or the client has disconnected.
                 try:
                     await reply.attach_stream()
@@ -239,7 +250,8 @@ class HttpSession(DuplexConnection, Session):
                 await self._save(self._persistence)
             return post.answer
         finally:
-            post.detach(reply)
+            if post.reply is reply:  # the client may have come back on another one
+                post.reply = None
             self._open_exchanges -= 1
 
     async def listen_on(self, reply: Reply, last_event_id: str = "") -> bool:
@@ -261,24 +273,13 @@ class HttpSession(DuplexConnection, Session):
         finally:
             self._open_exchanges -= 1
 
-    def _handle_message(self, message: Envelope | bytes, post: PostResponse) -> None:
-        """Handle the messages of a POST; requests start in tasks of their own."""
-        self._post = post
-        try:
-            if isinstance(message, bytes):
-                events = self._connection.receive(message)
-                requests = (one for one in events if type(one) is RequestReceived)
-                post.batch = next((one.batch for one in requests), None)
-                for event in events:
-                    self._handle(event)
-                return
-            event = self._connection.classify(message)
-            if type(event) is RequestReceived:
-                self._on_request(event)
-            else:
-                self._handle(event)
-        finally:
-            self._post = None
+    def _handle_batch(self, message: bytes, post: PostResponse) -> None:
+        """Handle the messages of a batch; requests start in tasks of their own."""
+        events = self._connection.receive(message)
+        requests = (one for one in events if type(one) is RequestReceived)
+        post.batch = next((one.batch for one in requests), None)
+        for event in events:
+            self._handle(event)
 
     def refuse_response(self, error: TooComplex) -> None:
         """Fail the request to the client that a response that is too complex belongs to."""
@@ -291,10 +292,20 @@ class HttpSession(DuplexConnection, Session):
             call = self._prepare(event, post)
         except (McpError, ProtocolError) as error:
             refusal = envelope.failure(event.id, envelope.error_object(error))
-            post.refuse(refusal, event.batch, self._status_of(error))
+            post.refuse(refusal, event.batch, status_of(self.profile, error))
             return
         post.running += 1
         run = self._run(call, post, event.batch)
+        steps = post.steps
+        if steps is not None and event.batch is None and steps.loop is self.loop:
+            waiting = steps.ready
+            if waiting is not None:
+                self._connection.in_flight[event.id] = waiting.task
+                steps.step(run, waiting)
+                if call.cancelled:
+                    steps.drop(waiting.task)
+                return
+            steps.prepare()
         self._connection.in_flight[event.id] = self.loop.create_task(run)
 
     def _prepare(self, event: RequestReceived, post: PostResponse) -> Call[Any]:
@@ -320,7 +331,15 @@ class HttpSession(DuplexConnection, Session):
     async def _run(self, call: Call[Any], post: PostResponse, batch: Batch | None) -> None:
         handled = False
         try:
-            await self.kernel.handle(call)
+            # The context of this coroutine is of the request alone.
+            CURRENT.set(call.ctx)
+            try:
+                call.result = await call.route.call(call.ctx, call.params)
+                if call.origin.agreed is not None:
+                    # A handshake: later requests need what it has agreed on.
+                    call.written = self.kernel.answer(call, call.result)
+            except BaseException as error:
+                call.written = self.kernel.failure(call, error, cancelled=is_cancelled())
             handled = True
             if self._persistence is not None and self.has_changed():
                 # Before the response: the next request may arrive at another process.
@@ -330,7 +349,8 @@ class HttpSession(DuplexConnection, Session):
             if not handled:
                 call.written = cut_off(call.id)
             # A cancelled request gets no response, even if its handler continues.
-            post.answered(call if self._finish_request(call.id) else None, batch)
+            call.cancelled = not self._finish_request(call.id)
+            post.answered(None if call.cancelled else call, batch)
 
     def _end_expired(self, post: PostResponse, id: Any) -> None:
         """End the stream of a POST whose access token has expired.
@@ -396,15 +416,6 @@ class HttpSession(DuplexConnection, Session):
             self._saving = asyncio.Lock()
         return self._saving
 
-    def _status_of(self, error: McpError | ProtocolError) -> int:
-        """Return the HTTP status for a request that is refused with this error."""
-        profile = self.profile
-        if profile is None:
-            return 400
-        if isinstance(error, MethodNotFound):
-            return profile.unknown_method_status
-        return 200 if isinstance(error, InvalidParams) else 400
-
     # --- sessions that outlive their process ---
 
     def snapshot(self) -> StoredSession | None:
@@ -413,16 +424,9 @@ class HttpSession(DuplexConnection, Session):
         if origin is None or self.over:
             return None
         profile = origin.profile
-        handshake = profile.handshake
-        assert handshake is not None
-        client = handshake.params(
-            protocol_version=profile.revision,
-            capabilities=origin.capabilities,
-            client_info=origin.client_info,
-        )
         return StoredSession(
             id=self.id,
-            client=Raw(json.encode(client)),
+            client=stored_client(origin),
             revision=profile.revision,
             principal=self.principal,
             key_thumbprint=self.key_thumbprint,
@@ -435,14 +439,9 @@ class HttpSession(DuplexConnection, Session):
 
     def restore(self, stored: StoredSession) -> bool:
         """Continue a stored session; return False if its revision is not offered here."""
-        handshakes = self.kernel.handshakes
-        revision = find_revision(stored.revision, handshakes)
-        handshake = mcp_wire.profile(handshakes[-1]).handshake if handshakes else None
-        if revision is None or handshake is None:
+        origin = restored_origin(self.kernel, stored, self)
+        if origin is None:
             return False
-        profile = mcp_wire.profile(revision)
-        client = self.kernel.bindings[revision].routes[handshake.name].decode(stored.client)
-        origin = RequestOrigin(profile, self, self, client.capabilities, client.client_info)
         origin.principal = stored.principal
         if stored.key_thumbprint is not None:
             self.key_thumbprint = stored.key_thumbprint
@@ -452,7 +451,7 @@ class HttpSession(DuplexConnection, Session):
         self.moves = stored.moves + 1
         # Event ids of two processes in one session must not clash.
         self.streams.count = self.moves * NAMES_PER_MOVE
-        self.agree(origin, profile)
+        self.agree(origin, origin.profile)
         if stored.ready:
             self.begin()
         return True

@@ -104,7 +104,9 @@ class Sessions:
         key = session.key_thumbprint
         if key is not None and key_thumbprint_of(reply) != key:
             return None
-        session.mark_active()
+        now_s = session.loop.time()
+        if now_s > session.heard_s:
+            session.heard_s = now_s
         return session
 
     def take_place(self) -> object | None:

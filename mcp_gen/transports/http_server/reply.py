@@ -82,7 +82,8 @@ class HttpReply(Struct, eq=False):
     _ended: bool = False
     _closed: bool = False
 
-    _attached: bool = False
+    attached: bool = False
+    """True if `attach_stream` sends the events, or will if there are any."""
     _waiter: asyncio.Future[None] | None = None
     """Future that `attach_stream` waits for."""
     _flusher: asyncio.Task[None] | None = None
@@ -92,6 +93,8 @@ class HttpReply(Struct, eq=False):
     cancelled: bool = False
     """True if this reply has cancelled that task."""
     _disconnect_task: asyncio.Task[None] | None = None
+    _watched: bool = False
+    """True once the watcher knows this reply."""
     due_s: float = 0.0
     """Time of the next `check`, by the clock of the event loop."""
 
@@ -171,13 +174,15 @@ class HttpReply(Struct, eq=False):
 
     async def attach_stream(self) -> None:
         """Send queued events until `end` is called or the client disconnects."""
-        watch = self._watch
-        watch.young.add(self)
-        if watch.sweeper is None:
-            watch.sweep_later()
+        if not self._ended:
+            watch = self._watch
+            self._watched = True
+            watch.young.add(self)
+            if watch.sweeper is None:
+                watch.sweep_later()
         if self._flusher is not None:
             await self._flusher
-        self._attached = True
+        self.attached = True
         while True:
             if self._queue:
                 await self._write()
@@ -191,6 +196,7 @@ class HttpReply(Struct, eq=False):
         """Cancel the current task if the client disconnects; return that task."""
         watch = self._watch
         task = self._task = current_task(watch.loop)
+        self._watched = True
         watch.young.add(self)
         if watch.sweeper is None:
             watch.sweep_later()
@@ -224,7 +230,7 @@ class HttpReply(Struct, eq=False):
         watch = self._watch
         if self in watch.young:
             watch.young.discard(self)
-        else:
+        elif self._watched:
             watch.discard(self)
         if self._disconnect_task is not None:
             self._disconnect_task.cancel()
@@ -278,6 +284,7 @@ class HttpReply(Struct, eq=False):
             self._heed_expiry(watch.loop.time())
         else:
             # Nobody may have asked for a watch yet.
+            self._watched = True
             watch.young.add(self)
             if watch.sweeper is None:
                 watch.sweep_later()
@@ -308,7 +315,7 @@ class HttpReply(Struct, eq=False):
             # The handler takes its end badly: the stream ends without it.
             self.due_s = math.inf
             self.end()
-            if not self._attached and self._flusher is None:
+            if not self.attached and self._flusher is None:
                 self._flusher = self._watch.loop.create_task(self._flush())
             return
         self.expired = True
@@ -360,7 +367,7 @@ class HttpReply(Struct, eq=False):
             self._size_bytes += len(events)
 
     def _wake(self) -> None:
-        if self._attached:
+        if self.attached:
             waiter, self._waiter = self._waiter, None
             if waiter is not None and not waiter.done():
                 waiter.set_result(None)

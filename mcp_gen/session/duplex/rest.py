@@ -1,0 +1,68 @@
+"""Rest of a coroutine whose first step ran as if in the task that continues it."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Coroutine, Generator
+from typing import Any, Generic, TypeVar
+
+__all__ = ["Rest"]
+
+R = TypeVar("R")
+
+
+class Rest(Generic[R]):
+    """Rest of a coroutine after its first step.
+
+    Await it in the task that was the current one in the first step.
+
+    Args:
+        coroutine: Coroutine that has run one step.
+        blocker: Object that the first step yielded.
+        run: Runs a function in the context of the coroutine.
+    """
+
+    __slots__ = ("_blocker", "_coroutine", "_run", "cancelled", "is_late")
+
+    def __init__(
+        self, coroutine: Coroutine[Any, Any, R], blocker: Any, run: Callable[..., Any]
+    ) -> None:
+        self.is_late = False
+        """True if other tasks have run since the first step."""
+        self.cancelled: asyncio.CancelledError | None = None
+        """What the task was cancelled with since the first step."""
+        self._coroutine = coroutine
+        self._blocker = blocker
+        self._run = run
+
+    def __await__(self) -> Generator[Any, Any, R]:
+        run, blocker, is_late = self._run, self._blocker, self.is_late
+        send, throw = self._coroutine.send, self._coroutine.throw
+        while True:
+            step: Callable[[Any], Any] = send
+            given: Any = None
+            try:
+                if is_late:
+                    yield from self._await_late()
+                else:
+                    given = yield blocker
+            except BaseException as error:
+                step, given = throw, error
+            is_late = False
+            try:
+                blocker = run(step, given)
+            except StopIteration as done:
+                result: R = done.value
+                return result
+            finally:
+                del given  # a thrown error refers to this frame
+
+    def _await_late(self) -> Generator[Any, Any, Any]:
+        """Await what the first step yielded, after other tasks have run."""
+        blocker = self._blocker
+        if self.cancelled is not None and (blocker is None or not blocker.cancel()):
+            raise self.cancelled
+        if blocker is not None:
+            # What a future does when it is awaited. Another task may have taken the mark away.
+            blocker._asyncio_future_blocking = True
+            yield blocker
