@@ -43,6 +43,7 @@ class ServingApi:
         announce: bool = True,
         drain_s: float = 10.0,
         drain_delay_s: float = 0.0,
+        freeze_gc: bool = True,
         **options: Any,
     ) -> None:
         """Serve in this process until the client disconnects or the process is told to stop.
@@ -66,6 +67,8 @@ class ServingApi:
                 Sessions and streams that would begin are refused (503).
             drain_delay_s: Seconds for which new requests are answered in any case, for HTTP: as
                 long as a balancer needs to notice that the server is not ready.
+            freeze_gc: True keeps the objects that the start has made out of garbage collections
+                (`gc.freeze`), which makes pauses short; False leaves the collector as it is.
             options: Options of `asgi`, for HTTP: `path` and so on.
 
         Raises:
@@ -74,7 +77,13 @@ class ServingApi:
                 this thread: there, use `run_async`.
         """
         self._serving(
-            transport, host, port, connection_limits, announce, (drain_s, drain_delay_s), options
+            transport,
+            host,
+            port,
+            connection_limits,
+            announce,
+            (drain_s, drain_delay_s, freeze_gc),
+            options,
         ).run()
 
     async def run_async(
@@ -87,6 +96,7 @@ class ServingApi:
         announce: bool = True,
         drain_s: float = 10.0,
         drain_delay_s: float = 0.0,
+        freeze_gc: bool = False,
         **options: Any,
     ) -> None:
         """Serve in the running event loop, as `run` does in one of its own.
@@ -105,6 +115,7 @@ class ServingApi:
             drain_s: Seconds that requests may still take at the end, for HTTP; see `run`.
             drain_delay_s: Seconds for which new requests are answered at the end, for HTTP; see
                 `run`.
+            freeze_gc: True does what it does in `run`, for the whole process.
             options: Options of `asgi`, for HTTP: `path` and so on.
 
         Raises:
@@ -112,7 +123,13 @@ class ServingApi:
             UsageError: an unknown transport, or a port that is in use.
         """
         serving = self._serving(
-            transport, host, port, connection_limits, announce, (drain_s, drain_delay_s), options
+            transport,
+            host,
+            port,
+            connection_limits,
+            announce,
+            (drain_s, drain_delay_s, freeze_gc),
+            options,
         )
         await serving.run_async()
 
@@ -123,7 +140,7 @@ class ServingApi:
         port: int,
         limits: ConnectionLimits | None,
         announce: bool,
-        draining: tuple[float, float],
+        ending_and_gc: tuple[float, float, bool],
         options: dict[str, Any],
     ) -> Serving:
         # Loaded when serving.
@@ -135,7 +152,9 @@ class ServingApi:
             check_options("server.run over stdio", "server.run", options, ())
         make_app = partial(self.asgi, **options)
         runner = self.runtime.runner
-        return Serving(transport, host, port, limits, announce, *draining, lambda: runner, make_app)
+        return Serving(
+            transport, host, port, limits, announce, *ending_and_gc, lambda: runner, make_app
+        )
 
     async def serve(self, transport: Duplex) -> None:
         """Serve one client over a transport until it disconnects.
@@ -227,6 +246,7 @@ class ServingApi:
         auth: RequestGate | None = None,
         cluster: Cluster | None = None,
         health: bool = False,
+        freeze_gc: bool = False,
     ) -> AsgiApp:
         """Return an ASGI app that serves Streamable HTTP at every protocol revision.
 
@@ -287,6 +307,9 @@ class ServingApi:
                 (503 before the server has started and from the moment it is about to end) beside
                 the endpoint, below the path that the app is mounted at. No token and no `Host` is
                 checked there; the answer names one state.
+            freeze_gc: True keeps the objects of the whole process out of garbage collections once
+                the server has started (`gc.freeze`), as `run` does; False leaves the collector to
+                the program.
 
         Returns:
             The ASGI app, with `path`, `well_known` and `aclose`. It does not start while items have
@@ -320,6 +343,7 @@ class ServingApi:
             auth=auth,
             cluster=cluster,
             health=health,
+            freeze_gc=freeze_gc,
         )
 
     def sessions(self) -> list[Session]:

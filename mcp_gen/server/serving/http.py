@@ -104,6 +104,7 @@ class HttpOptions(Struct, frozen=True, kw_only=True):
     auth: RequestGate | None = None
     cluster: Cluster | None = None
     health: bool = False
+    freeze_gc: bool = False
 
 
 def asgi_app(
@@ -197,10 +198,10 @@ def _health_of(options: HttpOptions) -> HealthChecks | None:
 def _startup_of(
     server: Servable, options: HttpOptions, shared: SharedServer | None
 ) -> Callable[[], Awaitable[None]]:
-    kernel, warned = server.kernel, False
+    kernel, warned, frozen = server.kernel, False, False
 
     async def startup() -> None:
-        nonlocal warned
+        nonlocal frozen, warned
         if not warned:
             if options.auth is None:
                 # Items that come later are refused when they are called.
@@ -215,6 +216,9 @@ def _startup_of(
         if shared is not None:
             await shared.start()
         await server.hold()
+        if options.freeze_gc and not frozen:
+            frozen = True
+            gc.freeze()
 
     return startup
 
@@ -294,6 +298,7 @@ def run_http(
     draining: Draining = DRAINING,
     listening: Callable[[str], None] = _log_url,
     bound: Sequence[socket.socket] = (),
+    freeze_gc: bool = True,
 ) -> None:
     """Serve an app until the process is told to stop; requests in progress get a moment to finish.
 
@@ -305,12 +310,13 @@ def run_http(
         draining: How the process ends.
         listening: Called with the URL of the app as soon as clients can connect.
         bound: Sockets that are bound already; host and port are those of the first.
+        freeze_gc: True keeps the objects of the start out of garbage collections.
 
     Raises:
         LifespanError: the lifespan of the server did not start, or failed at its end.
         UsageError: the port is in use.
     """
-    endpoint = _endpoint(app, host, port, limits, draining, listening, bound)
+    endpoint = _endpoint(app, host, port, limits, draining, listening, bound, freeze_gc)
     # Around the event loop: asyncio would take SIGINT for itself.
     with suppress(KeyboardInterrupt), EndingSignals(endpoint.stop):
         endpoint.run()
@@ -325,6 +331,7 @@ async def serve_http(
     draining: Draining = DRAINING,
     listening: Callable[[str], None] = _log_url,
     bound: Sequence[socket.socket] = (),
+    freeze_gc: bool = False,
 ) -> None:
     """Serve an app in this event loop until it is cancelled or the process is told to stop.
 
@@ -336,12 +343,13 @@ async def serve_http(
         draining: How the process ends.
         listening: Called with the URL of the app as soon as clients can connect.
         bound: Sockets that are bound already; host and port are those of the first.
+        freeze_gc: True keeps the objects of the start out of garbage collections.
 
     Raises:
         LifespanError: the lifespan of the server did not start, or failed at its end.
         UsageError: the port is in use.
     """
-    endpoint = _endpoint(app, host, port, limits, draining, listening, bound)
+    endpoint = _endpoint(app, host, port, limits, draining, listening, bound, freeze_gc)
     with EndingSignals(endpoint.stop):
         serving = asyncio.get_running_loop().create_task(endpoint.serve())
         try:
@@ -361,6 +369,7 @@ def _endpoint(
     draining: Draining,
     listening: Callable[[str], None],
     given: Sequence[socket.socket],
+    freeze_gc: bool,
 ) -> Any:
     # Loaded when serving over HTTP.
     import uvicorn
@@ -385,7 +394,8 @@ def _endpoint(
         async def startup(self, sockets: Any = None) -> None:
             await super().startup(sockets)
             # Objects of the start-up live as long as the process: keep them out of collections.
-            gc.freeze()
+            if freeze_gc:
+                gc.freeze()
             listening(url_at(host, sockets[0].getsockname()[1], app.path))
 
         @contextmanager

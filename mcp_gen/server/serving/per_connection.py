@@ -97,6 +97,7 @@ class PerConnection(Generic[S]):
         announce: bool = True,
         drain_s: float = 10.0,
         drain_delay_s: float = 0.0,
+        freeze_gc: bool = True,
         **options: Any,
     ) -> None:
         """Serve in this process until the client disconnects; see `Server.run`.
@@ -109,10 +110,17 @@ class PerConnection(Generic[S]):
             announce: True prints the start line.
             drain_s: Seconds that requests may still take after a signal, for HTTP.
             drain_delay_s: Seconds for which requests are answered in any case, for HTTP.
+            freeze_gc: True keeps objects of the start out of garbage collections.
             options: Options of `asgi`, for HTTP.
         """
         self._serving(
-            transport, host, port, connection_limits, announce, (drain_s, drain_delay_s), options
+            transport,
+            host,
+            port,
+            connection_limits,
+            announce,
+            (drain_s, drain_delay_s, freeze_gc),
+            options,
         ).run()
 
     async def run_async(
@@ -125,6 +133,7 @@ class PerConnection(Generic[S]):
         announce: bool = True,
         drain_s: float = 10.0,
         drain_delay_s: float = 0.0,
+        freeze_gc: bool = False,
         **options: Any,
     ) -> None:
         """Serve in the running event loop; see `Server.run_async`.
@@ -137,10 +146,17 @@ class PerConnection(Generic[S]):
             announce: True prints the start line.
             drain_s: Seconds that requests may still take after a signal, for HTTP.
             drain_delay_s: Seconds for which requests are answered in any case, for HTTP.
+            freeze_gc: True keeps objects of the start out of garbage collections.
             options: Options of `asgi`, for HTTP.
         """
         serving = self._serving(
-            transport, host, port, connection_limits, announce, (drain_s, drain_delay_s), options
+            transport,
+            host,
+            port,
+            connection_limits,
+            announce,
+            (drain_s, drain_delay_s, freeze_gc),
+            options,
         )
         await serving.run_async()
 
@@ -151,7 +167,7 @@ class PerConnection(Generic[S]):
         port: int,
         limits: ConnectionLimits | None,
         announce: bool,
-        draining: tuple[float, float],
+        ending_and_gc: tuple[float, float, bool],
         options: dict[str, Any],
     ) -> Serving:
         # Loaded when serving.
@@ -161,7 +177,7 @@ class PerConnection(Generic[S]):
         stop_import(self)
         make_app = partial(self.asgi, **options)
         return Serving(
-            transport, host, port, limits, announce, *draining, self.make_runner, make_app
+            transport, host, port, limits, announce, *ending_and_gc, self.make_runner, make_app
         )
 
     async def serve(self, transport: Duplex) -> None:

@@ -33,6 +33,7 @@ class Serving(NamedTuple):
         announce: True prints the start line.
         drain_s: Seconds that HTTP requests may still take in a process that was told to stop.
         drain_delay_s: Seconds for which such a process answers HTTP requests in any case.
+        freeze_gc: True keeps the objects of the start out of garbage collections.
         make_runner: Returns the runner that serves stdio.
         make_app: Returns the ASGI app that serves HTTP.
     """
@@ -44,6 +45,7 @@ class Serving(NamedTuple):
     announce: bool
     drain_s: float
     drain_delay_s: float
+    freeze_gc: bool
     make_runner: Callable[[], Servable]
     make_app: Callable[[], AsgiApp]
 
@@ -69,7 +71,7 @@ def _run_process(serving: Serving) -> None:
 
         runner = serving.make_runner()
         _announce_stdio(runner, serving)
-        run_stdio(runner)
+        run_stdio(runner, freeze_gc=serving.freeze_gc)
     elif serving.transport == "http":
         # Loaded when serving over HTTP.
         from mcp_gen.server.serving.http import run_http
@@ -87,7 +89,7 @@ async def _serve_process(serving: Serving) -> None:
 
         runner = serving.make_runner()
         _announce_stdio(runner, serving)
-        await serve_stdio(runner)
+        await serve_stdio(runner, freeze_gc=serving.freeze_gc)
     elif serving.transport == "http":
         # Loaded when serving over HTTP.
         from mcp_gen.server.serving.http import serve_http
@@ -136,7 +138,8 @@ def _options(serving: Serving, app: AsgiApp) -> dict[str, Any]:
 
     draining = Draining(serving.drain_s, serving.drain_delay_s)
     limits = serving.limits or ConnectionLimits()
-    return {"limits": limits, "draining": draining, "listening": listening}
+    freeze = serving.freeze_gc
+    return {"limits": limits, "draining": draining, "listening": listening, "freeze_gc": freeze}
 
 
 def _say(line: str) -> None:

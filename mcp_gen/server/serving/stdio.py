@@ -25,9 +25,9 @@ THREADS_WAIT_S = 5.0
 """Seconds that threads may still run once the session has ended."""
 
 
-def run_stdio(server: Servable) -> None:
+def run_stdio(server: Servable, *, freeze_gc: bool = True) -> None:
     """Serve stdin and stdout until the client disconnects or a signal tells the process to end."""
-    process = _Process(server, owns_process=True)
+    process = _Process(server, owns_process=True, freeze_gc=freeze_gc)
     with contextlib.suppress(KeyboardInterrupt), process.signals:
         try:
             asyncio.run(process.serve())
@@ -38,9 +38,9 @@ def run_stdio(server: Servable) -> None:
             process.finish()
 
 
-async def serve_stdio(server: Servable) -> None:
+async def serve_stdio(server: Servable, *, freeze_gc: bool = False) -> None:
     """Serve stdin and stdout in this event loop, as `run_stdio` does in one of its own."""
-    serving = _Process(server, owns_process=False)
+    serving = _Process(server, owns_process=False, freeze_gc=freeze_gc)
     task = asyncio.current_task()
     with serving.signals:
         try:
@@ -57,11 +57,13 @@ class _Process:
     Args:
         server: The server.
         owns_process: True if the process ends with it, whatever its threads do.
+        freeze_gc: True keeps the objects of the start out of garbage collections.
     """
 
-    def __init__(self, server: Servable, *, owns_process: bool) -> None:
+    def __init__(self, server: Servable, *, owns_process: bool, freeze_gc: bool) -> None:
         self._server = server
         self._owns_process = owns_process
+        self._freeze_gc = freeze_gc
         self._loop: asyncio.AbstractEventLoop | None = None
         self._task: asyncio.Task[Any] | None = None
         self._exit_timer: threading.Timer | None = None
@@ -76,7 +78,8 @@ class _Process:
         if self.stopped:
             return
         # Objects of the start-up live as long as the process: keep them out of collections.
-        gc.freeze()
+        if self._freeze_gc:
+            gc.freeze()
         try:
             await self._server.serve(StdioTransport(max_message_bytes=limit))
             await self._server.end_tasks()
