@@ -212,13 +212,14 @@ class HttpSession(DuplexConnection, Session):
             message: The decoded message, or the bytes of a JSON-RPC batch.
             headers: HTTP headers of the POST.
             reply: HTTP response.
-            steps: Runs the first step of a handler; None gives each handler a new task.
+            steps: Runs the first step of a handler; None gives each handler a new task. So it is
+                where an event carries the answer: that was measured to be cheaper.
 
         Returns:
             The answer; None if an SSE stream on `reply` has carried it.
         """
         post = PostResponse(self.streams, reply, session=self, headers=headers)
-        post.admission, post.steps = reply.admission, steps
+        post.admission, post.steps = reply.admission, None if reply.only_stream else steps
         reply.opening = post.begin
         reply.attached = True
         if reply.admission.token is not None:

@@ -75,7 +75,8 @@ class HttpReply(Struct, eq=False):
     _queue: list[bytes] = []
     _size_bytes: int = 0
     """Bytes that are queued or being sent."""
-    _begun: bool = False
+    streaming: bool = False
+    """True if the stream has begun."""
     _head_sent: bool = False
     _silent: bool = False
     """True if nothing has been queued since the last `check`."""
@@ -106,11 +107,6 @@ class HttpReply(Struct, eq=False):
         return self._task
 
     @property
-    def streaming(self) -> bool:
-        """True if the stream has begun."""
-        return self._begun
-
-    @property
     def over(self) -> bool:
         """True if nothing can be sent any more: the end was set, or the client disconnected."""
         return self._ended or self.dropped
@@ -124,7 +120,7 @@ class HttpReply(Struct, eq=False):
         """Queue SSE events; the first ones begin the stream."""
         if self._ended or self.dropped:
             return
-        if not self._begun:
+        if not self.streaming:
             self._begin()
         self._silent = False
         self._enqueue(events)
@@ -138,7 +134,7 @@ class HttpReply(Struct, eq=False):
 
     def announce(self) -> None:
         """Begin the stream; its head leaves with the first event, or once the request is slow."""
-        if not self._begun:
+        if not self.streaming:
             self._begin()
 
     def end(self) -> None:
@@ -180,6 +176,9 @@ class HttpReply(Struct, eq=False):
             watch.young.add(self)
             if watch.sweeper is None:
                 watch.sweep_later()
+        else:
+            # All requests of this turn are handled before one is answered.
+            await asyncio.sleep(0)
         if self._flusher is not None:
             await self._flusher
         self.attached = True
@@ -244,7 +243,7 @@ class HttpReply(Struct, eq=False):
     def finish(self, answer: Answer | None) -> Awaitable[None]:
         """Send the answer: as the whole response, or as the last event of the stream."""
         # Not async: saves one coroutine for most answers.
-        whole = not self._begun and (not self.only_stream or (answer and answer.status != 200))
+        whole = not self.streaming and (not self.only_stream or (answer and answer.status != 200))
         if whole and answer is not None and not self.dropped:
             self._ended = True
             return send_answer(self._send, answer, self._more)
@@ -253,7 +252,7 @@ class HttpReply(Struct, eq=False):
     async def _end_stream(self, answer: Answer | None) -> None:
         if self.dropped:
             return
-        if not self._begun:
+        if not self.streaming:
             if answer is None:
                 return
             self.headers = answer.headers
@@ -271,10 +270,10 @@ class HttpReply(Struct, eq=False):
     def watch(self, now_s: float) -> None:
         """Start to watch for a disconnect, and schedule the first `check`."""
         self._disconnect_task = self._watch.loop.create_task(self._wait_for_disconnect())
-        first_s = self._watch.keep_alive_s if self._begun else self._watch.sse_after_s
+        first_s = self._watch.keep_alive_s if self.streaming else self._watch.sse_after_s
         self.due_s = now_s + first_s if self.can_stream else math.inf
         self._heed_expiry(now_s)
-        if self._begun:
+        if self.streaming:
             # An announced event does not come: the client hears that the stream has begun.
             self.begin()
 
@@ -291,7 +290,7 @@ class HttpReply(Struct, eq=False):
 
     def _heed_expiry(self, now_s: float) -> None:
         """Bring the next `check` forward to the time at which the token expires."""
-        if self._begun and self._ends_at != math.inf:
+        if self.streaming and self._ends_at != math.inf:
             self.due_s = min(self.due_s, now_s + max(0.0, self._ends_at - time.time()))
 
     def check(self, now_s: float) -> None:
@@ -299,10 +298,10 @@ class HttpReply(Struct, eq=False):
 
         A stream whose token has expired ends instead, in good order within 5 seconds.
         """
-        if self._begun and self._ends_at != math.inf and time.time() >= self._ends_at:
+        if self.streaming and self._ends_at != math.inf and time.time() >= self._ends_at:
             self._expire(now_s)
             return
-        if not self._begun:
+        if not self.streaming:
             self.begin()
         elif self._silent and not self._size_bytes:
             self.send(sse.COMMENT)
@@ -355,7 +354,7 @@ class HttpReply(Struct, eq=False):
     # --- the queue ---
 
     def _begin(self) -> None:
-        self._begun = True
+        self.streaming = True
         if self._ends_at != math.inf:
             self._watch_expiry()
         if self.opening is not None:
