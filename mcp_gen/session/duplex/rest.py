@@ -35,6 +35,12 @@ class Rest(Generic[R]):
         self._blocker = blocker
         self._run = run
 
+    def postpone(self) -> None:
+        """Let other tasks run before the rest is awaited."""
+        self.is_late = True
+        # To another task that awaits the same future, its mark would be that of an error.
+        _mark(self._blocker, False)
+
     def __await__(self) -> Generator[Any, Any, R]:
         run, blocker, is_late = self._run, self._blocker, self.is_late
         send, throw = self._coroutine.send, self._coroutine.throw
@@ -63,6 +69,12 @@ class Rest(Generic[R]):
         if self.cancelled is not None and (blocker is None or not blocker.cancel()):
             raise self.cancelled
         if blocker is not None:
-            # What a future does when it is awaited. Another task may have taken the mark away.
-            blocker._asyncio_future_blocking = True
+            # What a future does when it is awaited.
+            _mark(blocker, True)
             yield blocker
+
+
+def _mark(blocker: Any, is_awaited: bool) -> None:
+    """Set what a future tells the task that it is yielded to; other objects have no such mark."""
+    if getattr(blocker, "_asyncio_future_blocking", None) is not None:
+        blocker._asyncio_future_blocking = is_awaited

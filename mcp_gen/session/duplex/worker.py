@@ -126,7 +126,7 @@ class HandlerRunner(Generic[C]):
         finally:
             _leave_task(loop, task)
         if started is not None:
-            started.rest.is_late = True
+            started.rest.postpone()
             self._started = started
         if started is not None or idle.done():
             self._idle = None

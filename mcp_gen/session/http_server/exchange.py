@@ -189,11 +189,11 @@ class HttpExchange(Generic[C]):
                 # The session's own revision holds, as in most requests with a session.
                 for header in self._session_headers:
                     name = headers.raw.get(header)
+                    if name and id is not None:
+                        # All requests of this turn are read before one is handled.
+                        await asyncio.sleep(0)
                     session = self._sessions.find(name, reply) if name else None
                     if session is not None:
-                        if id is not None:
-                            # All requests of this turn are read before one is handled.
-                            await asyncio.sleep(0)
                         return await session.answer(frame, headers, reply, self._first_steps)
             binding = self._binding_for(stated, frame.params)
             if binding.profile.handshake is None:

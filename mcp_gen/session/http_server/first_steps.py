@@ -44,7 +44,7 @@ class Waiting:
 
     def continue_with(self, rest: Rest[None]) -> None:
         """Let the task run the rest of the coroutine, in the next turn of the event loop."""
-        rest.is_late = True
+        rest.postpone()
         self._rest = rest
         _register_task(self.task)
         if not self.waiter.done():  # else the first step has cancelled its own task

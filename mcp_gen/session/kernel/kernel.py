@@ -376,25 +376,11 @@ class Kernel(Generic[C]):
             except ValueError:
                 pass  # closed by another task
 
-    async def handle(self, call: Call[C]) -> None:
-        """Run the handler of a request between its hooks; `write` returns the response afterwards.
+    def write(self, call: Call[C]) -> bytes:
+        """Return the encoded response to a request whose handler has run.
 
         For responses that another task sends: a waiting result takes less memory than its bytes.
-        Await it in a task of its own: the context of the request stays the current one.
-
-        Raises:
-            CancelledError: the current task was cancelled.
         """
-        CURRENT.set(call.ctx)
-        try:
-            call.result = await call.route.call(call.ctx, call.params)
-            if call.origin.agreed is not None:
-                call.written = self.answer(call, call.result)
-        except BaseException as error:
-            call.written = self.failure(call, error, cancelled=is_cancelled())
-
-    def write(self, call: Call[C]) -> bytes:
-        """Return the encoded response to a request that `handle` has run."""
         if call.written is not None:
             return call.written
         try:

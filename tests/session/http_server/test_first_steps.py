@@ -334,3 +334,19 @@ async def test_the_task_that_waits_for_first_steps_is_not_listed() -> None:
     assert task in asyncio.all_tasks()
     await task
     steps.close()
+
+
+async def test_a_future_that_another_task_awaits_too_wakes_both() -> None:
+    steps, heard = await ready(), list[str]()
+    future: asyncio.Future[str] = asyncio.get_running_loop().create_future()
+
+    async def awaits() -> None:
+        heard.append(await future)
+
+    # It awaits the future between the first step and the rest.
+    other = asyncio.create_task(awaits())
+    mine = step(steps, awaits())
+    await asyncio.sleep(0)
+    future.set_result("done")
+    await asyncio.wait_for(asyncio.gather(mine, other), WAIT_S)
+    assert heard == ["done", "done"]
