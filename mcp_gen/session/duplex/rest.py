@@ -37,7 +37,7 @@ class Rest(Generic[R]):
         self.is_late = False
         """True if other tasks have run since the first step."""
         self.cancelled: asyncio.CancelledError | None = None
-        """What the task was cancelled with since the first step."""
+        """Cancellation of the task since the first step; None if there was none."""
         self._coroutine = coroutine
         self._blocker = blocker
         self._run = run
