@@ -272,4 +272,4 @@ def _until_open(port: int) -> None:
         if time.monotonic() > until_s:
             raise TimeoutError(f"port {port} did not open in {STARTS_S:g} s")
         # The server starts; bounded by `until_s`.
-        time.sleep(0.02)  # between two looks of a bounded wait
+        time.sleep(0.02)
