@@ -94,6 +94,11 @@ FAST = tuple(
 @cache
 def report_on(one: Examined) -> Report:
     """Return the report on a server, for all tests of this process."""
+    return examine(one)
+
+
+def examine(one: Examined) -> Report:
+    """Examine a server, and return the report."""
     return asyncio.run(_examined(one))
 
 

@@ -14,8 +14,9 @@ import pytest
 from mcp_gen.compat.checks.judging import CHECK_FAILED
 from mcp_gen.compat.checks.trial import NO_ANSWER
 from mcp_gen.compat.doctor.server_examination import TOO_SLOW
+from mcp_gen.compat.report.model import Report
 from mcp_gen.compat.requirements.manifest import requirements
-from tests.peers.examinations import ALL, EXAMINED, FAST, Examined, report_on
+from tests.peers.examinations import ALL, EXAMINED, FAST, Examined, examine, report_on
 
 FINDINGS: dict[str, Any] = tomllib.loads((EXAMINED / "findings.toml").read_text("utf-8"))
 LATE = (TOO_SLOW, NO_ANSWER)
@@ -25,7 +26,7 @@ SHARE = 0.8
 EVERYWHERE = "any"
 """Table of what a server does over every transport."""
 
-pytestmark = pytest.mark.timeout(240)
+pytestmark = pytest.mark.timeout(480)
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
@@ -55,6 +56,10 @@ def expected(one: Examined) -> set[tuple[str, str]]:
     }
 
 
+def failed(report: Report) -> set[tuple[str, str]]:
+    return {(each.requirement, each.revision) for each in report.failed()}
+
+
 def late(one: Examined) -> set[tuple[str, str]]:
     """Return what was not tested because an answer did not come in time."""
     outcomes = report_on(one).outcomes
@@ -62,10 +67,16 @@ def late(one: Examined) -> set[tuple[str, str]]:
 
 
 def test_the_doctor_finds_what_is_wrong_and_nothing_else(one: Examined) -> None:
-    found = {(each.requirement, each.revision) for each in report_on(one).failed()}
-    # On a busy machine a check may come to no end, and never to a wrong one.
+    found = failed(report_on(one))
+    # On a busy machine a check may come to no end.
+    missing = expected(one) - found - late(one)
+    if missing:
+        # A server that a busy machine holds up may not show in time what is wrong with it.
+        again = failed(examine(one))
+        found |= again
+        missing -= again
     assert found - expected(one) == set()
-    assert expected(one) - found <= late(one)
+    assert missing == set()
     assert len(found) >= SHARE * len(expected(one))
 
 

@@ -214,7 +214,7 @@ class ServerTool(AnyTool):
     async def _within_timeout(self, awaitable: Awaitable[T]) -> T:
         if self.timeout_s is None:
             return await awaitable
-        running = awaitable if isinstance(awaitable, Coroutine) else _awaited(awaitable)
+        running = _as_coroutine(awaitable)
         began = monotonic()
         try:
             # Most tools that have a timeout never wait: these get on without a timer.
@@ -230,6 +230,12 @@ class ServerTool(AnyTool):
             if not timeout.expired():
                 raise  # raised by the tool itself
             raise ToolError(f"{self.name}: not done within {self.timeout_s:g} s") from None
+
+
+def _as_coroutine(awaitable: Awaitable[T]) -> Coroutine[Any, Any, T]:
+    given: Any = awaitable
+    running: Coroutine[Any, Any, T] = given if hasattr(given, "send") else _awaited(awaitable)
+    return running
 
 
 async def _awaited(awaitable: Awaitable[T]) -> T:

@@ -6,9 +6,16 @@ import asyncio
 from collections.abc import Callable, Coroutine, Generator
 from typing import Any, Generic, TypeVar
 
-__all__ = ["Rest"]
+__all__ = ["Rest", "enter_task", "leave_task"]
 
 R = TypeVar("R")
+
+# For those who write tasks: https://docs.python.org/3/library/asyncio-extending.html
+_extending: Any = asyncio.tasks
+enter_task: Callable[[asyncio.AbstractEventLoop, Any], None] = _extending._enter_task
+"""Make a task the current one of an event loop that has none."""
+leave_task: Callable[[asyncio.AbstractEventLoop, Any], None] = _extending._leave_task
+"""Undo `enter_task`."""
 
 
 class Rest(Generic[R]):

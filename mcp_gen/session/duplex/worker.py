@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import asyncio
-from asyncio.tasks import _enter_task, _leave_task, current_task
+from asyncio import current_task
 from collections import deque
 from collections.abc import Awaitable, Callable
 from contextvars import Context, copy_context
 from typing import TYPE_CHECKING, Any, Generic, NamedTuple, TypeVar
 
-from mcp_gen.session.duplex.rest import Rest
+from mcp_gen.session.duplex.rest import Rest, enter_task, leave_task
 from mcp_gen.session.kernel.errors import is_cancelled
 from mcp_gen.session.messages.current import CURRENT
 
@@ -120,11 +120,11 @@ class HandlerRunner(Generic[C]):
             loop.call_soon(self._start_waiting, context=self._context)
             return
         # As `asyncio.eager_task_factory` does it for the first step of a task.
-        _enter_task(loop, task)
+        enter_task(loop, task)
         try:
             started = self._run_waiting(task)
         finally:
-            _leave_task(loop, task)
+            leave_task(loop, task)
         if started is not None:
             started.rest.postpone()
             self._started = started

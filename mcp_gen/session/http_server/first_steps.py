@@ -8,14 +8,12 @@ from collections.abc import Coroutine
 from contextvars import copy_context
 from typing import Any
 
-from mcp_gen.session.duplex.rest import Rest
+from mcp_gen.session.duplex.rest import Rest, enter_task, leave_task
 
 __all__ = ["FirstSteps", "Waiting"]
 
 # For those who write tasks: https://docs.python.org/3/library/asyncio-extending.html
 _extending: Any = asyncio.tasks
-_enter_task = _extending._enter_task
-_leave_task = _extending._leave_task
 _register_task = _extending._register_task
 _unregister_task = _extending._unregister_task
 
@@ -112,8 +110,8 @@ class FirstSteps:
         loop, task = self.loop, waiting.task
         context = copy_context()
         outer: Any = current_task(loop)
-        _leave_task(loop, outer)
-        _enter_task(loop, task)
+        leave_task(loop, outer)
+        enter_task(loop, task)
         try:
             blocker = context.run(coroutine.send, None)
         except (StopIteration, asyncio.CancelledError):
@@ -124,8 +122,8 @@ class FirstSteps:
             self._skip = SKIPPED
             waiting.continue_with(Rest(coroutine, blocker, context.run))
         finally:
-            _leave_task(loop, task)
-            _enter_task(loop, outer)
+            leave_task(loop, task)
+            enter_task(loop, outer)
 
     def drop(self, task: asyncio.Task[None]) -> None:
         """Use a task no more: a cancellation of its last coroutine may be still to come."""
