@@ -55,8 +55,7 @@ def over_stdio(program: str, revision: str, bursts: int, in_flight: int) -> Call
         for _ in range(WARM_CALLS):
             peer.ask(*messages)
         before = peer.counted.so_far
-        for _ in range(bursts):
-            answers = peer.ask(*messages)
+        answers = [answer for _ in range(bursts) for answer in peer.ask(*messages)]
         found = per_answer(before, peer.counted.so_far, bursts)
     assert all(b'"text":"3"' in one for one in answers)
     return found
@@ -86,10 +85,9 @@ def over_http(program: str, revision: str) -> Calls:
         for _ in range(WARM_CALLS):
             peer.ask(message, headers)
         before = peer.counted.so_far
-        for _ in range(CALLS):
-            status, _ = peer.ask(message, headers)
+        statuses = {peer.ask(message, headers)[0] for _ in range(CALLS)}
         found = per_answer(before, peer.counted.so_far, CALLS)
-    assert status == 200
+    assert statuses == {200}
     return found
 
 
