@@ -6,8 +6,8 @@ import datetime
 import enum
 import sys
 from collections import abc
-from collections.abc import Iterable
-from functools import lru_cache
+from collections.abc import Callable, Iterable
+from functools import lru_cache, wraps
 from types import NoneType, UnionType
 from typing import (
     Annotated,
@@ -39,10 +39,13 @@ __all__ = [
     "JsonTypeReader",
     "NotJsonType",
     "bare",
+    "cached_by_hint",
     "json_reader_for",
     "metadata",
     "without_qualifiers",
 ]
+
+R = TypeVar("R")
 
 
 class NotJsonType(Exception):
@@ -115,18 +118,49 @@ _CONSTRAINTS: tuple[tuple[tuple[str, ...], frozenset[Any], str], ...] = (
 """Constraints of `msgspec.Meta`, with the types that each applies to and their description."""
 
 
+def cached_by_hint(read: Callable[[Any], R]) -> Callable[[Any], R]:
+    """Make a function read each type hint once: servers have many tools.
+
+    Hints count as one if they are equal: what is returned must not be a hint or a part of it, as
+    `Annotated[int, 1]` and `Annotated[int, True]` are equal.
+    """
+    cached = lru_cache(maxsize=4096)(read)
+
+    @wraps(read)
+    def read_once(hint: Any) -> R:
+        try:
+            return cached(hint)
+        except TypeError:
+            if _is_hashable(hint):
+                raise
+            # Metadata that cannot be hashed cannot be cached.
+            return read(hint)
+
+    return read_once
+
+
+def _is_hashable(hint: Any) -> bool:
+    try:
+        hash(hint)
+    except TypeError:
+        return False
+    return True
+
+
+@cached_by_hint
 def json_reader_for(hint: Any) -> JsonTypeReader:
     """Return the library that decodes a type.
 
     Raises:
         NotJsonType: Neither library can decode it.
     """
-    try:
-        hash(hint)
-    except TypeError:
-        # Metadata that cannot be hashed cannot be cached.
-        return _checked_reader_of(hint)
-    return _cached_reader_of(hint)
+    found = _reader_of(hint, frozenset())
+    if JsonTypeReader.ARM in found and not found.by_pydantic:
+        raise NotJsonType(
+            f"{_name(hint)}: a path or a pydantic model stands in no union but with None, unless "
+            "pydantic reads all of it: use one of the types, or pydantic models alone"
+        )
+    return found
 
 
 def bare(hint: Any) -> Any:
@@ -182,21 +216,6 @@ def _reader_of(hint: Any, enclosing: frozenset[Any]) -> JsonTypeReader:
     if isinstance(origin, type):
         return _not_both(_reader_of_plain(origin, enclosing) | _reader_of_all(arguments, enclosing))
     raise _not_json_type(hint)
-
-
-@lru_cache(maxsize=4096)
-def _cached_reader_of(hint: Any) -> JsonTypeReader:
-    return _checked_reader_of(hint)
-
-
-def _checked_reader_of(hint: Any) -> JsonTypeReader:
-    found = _reader_of(hint, frozenset())
-    if JsonTypeReader.ARM in found and not found.by_pydantic:
-        raise NotJsonType(
-            f"{_name(hint)}: a path or a pydantic model stands in no union but with None, unless "
-            "pydantic reads all of it: use one of the types, or pydantic models alone"
-        )
-    return found
 
 
 def _class_of(hint: Any) -> Any:

@@ -56,6 +56,7 @@ def test_each_round_begins_with_another_side() -> None:
         asked.append(name)
         return 1.0
 
+    # The default binds the name; a type checker sees a parameter more.
     in_rounds({name: lambda name=name: side(name) for name in "abc"}, 3)  # type: ignore[misc]
     assert "".join(asked) == "abcbcacab"
 

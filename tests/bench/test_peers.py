@@ -38,6 +38,7 @@ def test_starts_and_imports_are_compared() -> None:
 
 def test_a_side_that_cannot_do_a_row_says_why(runner: asyncio.Runner) -> None:
     # In this setting servers need uvloop, which tests do not have.
+    # The default binds the side; a type checker sees a parameter more.
     plain = [replace(one, server=lambda _, one=one: one.server(True)) for one in SIDES]  # type: ignore[misc]
     _, told = memory.rows(plain, ONCE, runner)
     assert told.not_offered == {"other": "it has none"}

@@ -21,7 +21,13 @@ import pytest
 import typing_extensions
 from msgspec import Meta
 
-from mcp_gen.values.json_types import JsonTypeReader, NotJsonType, bare, json_reader_for
+from mcp_gen.values.json_types import (
+    JsonTypeReader,
+    NotJsonType,
+    bare,
+    cached_by_hint,
+    json_reader_for,
+)
 
 
 class Colour(enum.Enum):
@@ -300,3 +306,29 @@ def test_the_type_below_names_and_metadata_is_bare() -> None:
     assert bare(Annotated[Number, "n"]) is int
     alias = typing_extensions.TypeAliasType("alias", Annotated[Number, "n"])
     assert bare(typing.Final[alias]) is int
+
+
+def test_a_hint_is_read_once_and_one_that_cannot_be_hashed_each_time() -> None:
+    read: list[Any] = []
+
+    @cached_by_hint
+    def count(hint: Any) -> int:
+        read.append(hint)
+        return len(read)
+
+    unhashable = Annotated[int, []]
+    assert [count(int), count(int), count(list[str]), count(list[str])] == [1, 1, 2, 2]
+    assert [count(unhashable), count(unhashable)] == [3, 4]
+
+
+def test_a_type_error_of_the_reader_itself_is_not_taken_for_a_hint_without_a_hash() -> None:
+    read: list[Any] = []
+
+    @cached_by_hint
+    def refuse(hint: Any) -> None:
+        read.append(hint)
+        raise TypeError("refused")
+
+    with pytest.raises(TypeError, match="refused"):
+        refuse(int)
+    assert read == [int]

@@ -16,8 +16,8 @@ from mcp_gen.core.errors import UsageError
 from mcp_gen.server.context.blocking import BlockingContext, call_in_thread
 from mcp_gen.server.context.context import Context
 from mcp_gen.server.context.threads import in_thread
-from mcp_gen.server.functions.function import NO_DEFAULT, FunctionInfo, inspect_function
-from mcp_gen.values.json_types import bare, metadata
+from mcp_gen.server.functions.function import NO_DEFAULT, FunctionInfo, Passed, inspect_function
+from mcp_gen.values.json_types import bare, cached_by_hint, metadata
 
 if TYPE_CHECKING:
     from contextlib import AbstractContextManager
@@ -308,7 +308,7 @@ class _Graph:
         return made
 
     def _add(
-        self, step: _Step, parameter: inspect.Parameter, found: FunctionInfo, path: tuple[Any, ...]
+        self, step: _Step, parameter: Passed, found: FunctionInfo, path: tuple[Any, ...]
     ) -> None:
         hint = found.hints.get(parameter.name)
         depends = dependency_in(hint)
@@ -318,8 +318,8 @@ class _Graph:
         elif kind is not None:
             step.contexts.append((parameter.name, kind))
         elif parameter.default is NO_DEFAULT and parameter.kind not in (
-            parameter.VAR_POSITIONAL,
-            parameter.VAR_KEYWORD,
+            inspect.Parameter.VAR_POSITIONAL,
+            inspect.Parameter.VAR_KEYWORD,
         ):
             raise UsageError(
                 f"{path[0]}: nobody gives the dependency {found.name} its {parameter.name}: "
@@ -327,6 +327,7 @@ class _Graph:
             )
 
 
+@cached_by_hint
 def context_kind(hint: Any) -> Any:
     """Return the context class that an annotation asks for, or None.
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable
 from functools import lru_cache, partial
-from types import CodeType, NoneType
+from itertools import repeat
+from types import CodeType, FunctionType, NoneType
 from typing import (
     Annotated,
     Any,
@@ -21,11 +22,26 @@ from mcp_gen.core.errors import UsageError
 from mcp_gen.server.context.blocking import BlockingContext
 from mcp_gen.server.context.context import Context
 from mcp_gen.values.json_schema import NO_DEFAULT
+from mcp_gen.values.json_types import cached_by_hint
 
-__all__ = ["NO_DEFAULT", "FunctionInfo", "inspect_function"]
+__all__ = ["NO_DEFAULT", "FunctionInfo", "Passed", "inspect_function"]
 
 # Names that programs often import under TYPE_CHECKING alone.
 _IMPLICIT_NAMES = {"Context": Context, "BlockingContext": BlockingContext}
+
+_STARRED = inspect.CO_VARARGS | inspect.CO_VARKEYWORDS
+_BOTH_WAYS = inspect.Parameter.POSITIONAL_OR_KEYWORD
+_BY_KEYWORD = inspect.Parameter.KEYWORD_ONLY
+
+
+class Passed(NamedTuple):
+    """A parameter of a function: what `inspect.Parameter` knows of it, but for the annotation."""
+
+    name: str
+    kind: Any
+    """Kind of `inspect.Parameter`: `KEYWORD_ONLY` and so on."""
+    default: Any
+    """Default value, or `NO_DEFAULT`."""
 
 
 class FunctionInfo(NamedTuple):
@@ -36,7 +52,7 @@ class FunctionInfo(NamedTuple):
     definition: Callable[..., Any]
     """The function, `__init__` or `__call__` whose source declares the parameters."""
     name: str
-    parameters: list[inspect.Parameter]
+    parameters: list[Passed]
     """Parameters left to pass: without `self` and without those bound by a partial."""
     hints: dict[str, Any]
     """Resolved annotations by parameter name, and `return`."""
@@ -47,7 +63,7 @@ class FunctionInfo(NamedTuple):
     def reserved(self) -> frozenset[str]:
         """Names of parameters, also of those that are bound: a `**` parameter takes none."""
         return self.bound.union(
-            one.name for one in self.parameters if one.kind is not one.VAR_KEYWORD
+            one.name for one in self.parameters if one.kind is not inspect.Parameter.VAR_KEYWORD
         )
 
     @property
@@ -91,13 +107,38 @@ def inspect_function(function: Any, *, classes: bool = False) -> FunctionInfo:
     else:
         raise _not_callable(unwrapped)
     try:
-        parameters = list(inspect.signature(function).parameters.values())
+        parameters = _parameters_of(function)
     except ValueError:
         raise UsageError(f"{name} does not say what it takes: wrap it in a function") from None
     # Callers cannot pass arguments that a partial has bound.
     free = [one for one in parameters if one.name not in bound] if bound else parameters
     hints = _resolve_hints(definition, name)
     return FunctionInfo(function, definition, name, free, hints, frozenset(bound))
+
+
+def _parameters_of(function: Any) -> list[Passed]:
+    if type(function) is FunctionType and not function.__dict__:
+        code = function.__code__
+        if not code.co_posonlyargcount and not code.co_flags & _STARRED:
+            return _plain_parameters(function, code)
+    found = inspect.signature(function).parameters.values()
+    return [Passed(one.name, one.kind, one.default) for one in found]
+
+
+def _plain_parameters(function: FunctionType, code: CodeType) -> list[Passed]:
+    """Return what `inspect.signature` finds, in a tenth of its time: servers have many tools."""
+    names, ends = code.co_varnames, code.co_argcount
+    defaults = function.__defaults__ or ()
+    required = ends - len(defaults)
+    named = function.__kwdefaults__ or {}
+    return [
+        *(Passed(one, _BOTH_WAYS, NO_DEFAULT) for one in names[:required]),
+        *map(Passed, names[required:ends], repeat(_BOTH_WAYS), defaults),
+        *(
+            Passed(one, _BY_KEYWORD, named.get(one, NO_DEFAULT))
+            for one in names[ends : ends + code.co_kwonlyargcount]
+        ),
+    ]
 
 
 def _not_callable(given: Any) -> UsageError:
@@ -147,6 +188,7 @@ def _evaluate(hint: Any, space: dict[str, Any]) -> Any:
     return NoneType if found is None else found
 
 
+@cached_by_hint
 def _has_forward_reference(hint: Any) -> bool:
     """Return True if an annotation contains a name in a string: `list["Point"]`."""
     if type(hint) is type:

@@ -21,7 +21,7 @@ from mcp_gen.server.functions.dependencies import (
     dependency_in,
 )
 from mcp_gen.server.functions.docstrings import parse_docstring
-from mcp_gen.server.functions.function import NO_DEFAULT, inspect_function
+from mcp_gen.server.functions.function import NO_DEFAULT, Passed, inspect_function
 from mcp_gen.values import pydantic_types
 from mcp_gen.values.custom_types import convert, decoder
 from mcp_gen.values.field_texts import text_in
@@ -122,19 +122,17 @@ class Signature:
         """The docstring of the function."""
         return self._info.doc
 
-    def _add(
-        self, parameter: inspect.Parameter, hints: Mapping[str, Any], wanted: dict[str, Depends]
-    ) -> None:
+    def _add(self, parameter: Passed, hints: Mapping[str, Any], wanted: dict[str, Depends]) -> None:
         name, default, passed = parameter.name, parameter.default, parameter.kind
-        if passed is parameter.VAR_KEYWORD and self._takes_keywords:
+        if passed is inspect.Parameter.VAR_KEYWORD and self._takes_keywords:
             hint = hints.get(name, Any)
             reader = self.reader_of(name, hint)
             self.has_extra_schema |= reader.has_extra
             self.keywords = Parameter(name, hint, NO_DEFAULT, reader.by_pydantic)
             return
-        if passed is parameter.VAR_POSITIONAL or passed is parameter.VAR_KEYWORD:
+        if passed in (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD):
             raise UsageError(f"{self.name}: *{name}: name each parameter instead")
-        if passed is parameter.POSITIONAL_ONLY:
+        if passed is inspect.Parameter.POSITIONAL_ONLY:
             raise UsageError(f"{self.name}: {name} must be usable as a keyword")
         if name not in hints:
             raise UsageError(self._missing_annotation(name))

@@ -184,8 +184,9 @@ class Notifier:
 
     def publish(self, topic: ChangeTopic, session: Session | None = None) -> None:
         """Publish a change, for one session or for all; from any thread."""
-        for mount in list(self.outer_servers):
-            mount.on_change(topic, session)
+        if self.outer_servers:
+            for mount in list(self.outer_servers):
+                mount.on_change(topic, session)
         for call in self.on_change:
             call(topic)
         loops = self._kernel.loops

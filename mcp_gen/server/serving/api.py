@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from mcp_gen.core.transport.authorizing import RequestGate
     from mcp_gen.core.transport.protocols import Duplex
     from mcp_gen.server.serving.parts import ServerParts
-    from mcp_gen.server.serving.process import Serving
+    from mcp_gen.server.serving.process import Serving, ServingOptions
     from mcp_gen.session.duplex.server import ServerConnection
     from mcp_gen.session.peer.session import Session
     from mcp_gen.transports.http_server.app import AsgiApp, Scope
@@ -76,15 +76,13 @@ class ServingApi:
             UsageError: an unknown transport, a port that is in use, or an event loop that runs in
                 this thread: there, use `run_async`.
         """
-        self._serving(
-            transport,
-            host,
-            port,
-            connection_limits,
-            announce,
-            (drain_s, drain_delay_s, freeze_gc),
-            options,
-        ).run()
+        # Loaded when serving.
+        from mcp_gen.server.serving.process import ServingOptions
+
+        how = ServingOptions(
+            transport, host, port, connection_limits, announce, drain_s, drain_delay_s, freeze_gc
+        )
+        self._serving(how, options).run()
 
     async def run_async(
         self,
@@ -122,39 +120,25 @@ class ServingApi:
             LifespanError: the lifespan of the server did not start, or failed at its end.
             UsageError: an unknown transport, or a port that is in use.
         """
-        serving = self._serving(
-            transport,
-            host,
-            port,
-            connection_limits,
-            announce,
-            (drain_s, drain_delay_s, freeze_gc),
-            options,
-        )
-        await serving.run_async()
+        # Loaded when serving.
+        from mcp_gen.server.serving.process import ServingOptions
 
-    def _serving(
-        self,
-        transport: Literal["stdio", "http"],
-        host: str,
-        port: int,
-        limits: ConnectionLimits | None,
-        announce: bool,
-        ending_and_gc: tuple[float, float, bool],
-        options: dict[str, Any],
-    ) -> Serving:
+        how = ServingOptions(
+            transport, host, port, connection_limits, announce, drain_s, drain_delay_s, freeze_gc
+        )
+        await self._serving(how, options).run_async()
+
+    def _serving(self, how: ServingOptions, options: dict[str, Any]) -> Serving:
         # Loaded when serving.
         from mcp_gen.core.code_loading import stop_import
         from mcp_gen.server.serving.process import Serving
 
         stop_import(self)
-        if options and transport == "stdio":
+        if options and how.transport == "stdio":
             check_options("server.run over stdio", "server.run", options, ())
         make_app = partial(self.asgi, **options)
         runner = self.runtime.runner
-        return Serving(
-            transport, host, port, limits, announce, *ending_and_gc, lambda: runner, make_app
-        )
+        return Serving(how, lambda: runner, make_app)
 
     async def serve(self, transport: Duplex) -> None:
         """Serve one client over a transport until it disconnects.

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from mcp_gen.core.transport.protocols import Duplex
     from mcp_gen.server.context.context import Context
-    from mcp_gen.server.serving.process import Serving
+    from mcp_gen.server.serving.process import Serving, ServingOptions
     from mcp_gen.server.serving.servable import Servable
     from mcp_gen.session.duplex.server import ServerConnection
     from mcp_gen.session.kernel.kernel import Kernel
@@ -113,15 +113,13 @@ class PerConnection(Generic[S]):
             freeze_gc: True keeps objects of the start out of garbage collections.
             options: Options of `asgi`, for HTTP.
         """
-        self._serving(
-            transport,
-            host,
-            port,
-            connection_limits,
-            announce,
-            (drain_s, drain_delay_s, freeze_gc),
-            options,
-        ).run()
+        # Loaded when serving.
+        from mcp_gen.server.serving.process import ServingOptions
+
+        how = ServingOptions(
+            transport, host, port, connection_limits, announce, drain_s, drain_delay_s, freeze_gc
+        )
+        self._serving(how, options).run()
 
     async def run_async(
         self,
@@ -149,36 +147,22 @@ class PerConnection(Generic[S]):
             freeze_gc: True keeps objects of the start out of garbage collections.
             options: Options of `asgi`, for HTTP.
         """
-        serving = self._serving(
-            transport,
-            host,
-            port,
-            connection_limits,
-            announce,
-            (drain_s, drain_delay_s, freeze_gc),
-            options,
-        )
-        await serving.run_async()
+        # Loaded when serving.
+        from mcp_gen.server.serving.process import ServingOptions
 
-    def _serving(
-        self,
-        transport: Literal["stdio", "http"],
-        host: str,
-        port: int,
-        limits: ConnectionLimits | None,
-        announce: bool,
-        ending_and_gc: tuple[float, float, bool],
-        options: dict[str, Any],
-    ) -> Serving:
+        how = ServingOptions(
+            transport, host, port, connection_limits, announce, drain_s, drain_delay_s, freeze_gc
+        )
+        await self._serving(how, options).run_async()
+
+    def _serving(self, how: ServingOptions, options: dict[str, Any]) -> Serving:
         # Loaded when serving.
         from mcp_gen.core.code_loading import stop_import
         from mcp_gen.server.serving.process import Serving
 
         stop_import(self)
         make_app = partial(self.asgi, **options)
-        return Serving(
-            transport, host, port, limits, announce, *ending_and_gc, self.make_runner, make_app
-        )
+        return Serving(how, self.make_runner, make_app)
 
     async def serve(self, transport: Duplex) -> None:
         """Serve one client over a transport until it disconnects; see `Server.serve`."""

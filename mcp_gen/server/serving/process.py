@@ -17,13 +17,13 @@ if TYPE_CHECKING:
     from mcp_gen.transports.http_server.app import AsgiApp
     from mcp_gen.transports.http_server.connection_limits import ConnectionLimits
 
-__all__ = ["Serving", "start_line"]
+__all__ = ["Serving", "ServingOptions", "start_line"]
 
 _log = logging.getLogger("mcp_gen.server")
 
 
-class Serving(NamedTuple):
-    """Transport, address and parts of a server that is about to be served; see `Server.run`.
+class ServingOptions(NamedTuple):
+    """Transport, address and manners of a process that serves; see `Server.run`.
 
     Args:
         transport: `"stdio"` or `"http"`.
@@ -34,8 +34,6 @@ class Serving(NamedTuple):
         drain_s: Seconds that HTTP requests may still take in a process that was told to stop.
         drain_delay_s: Seconds for which such a process answers HTTP requests in any case.
         freeze_gc: True keeps the objects of the start out of garbage collections.
-        make_runner: Returns the runner that serves stdio.
-        make_app: Returns the ASGI app that serves HTTP.
     """
 
     transport: Literal["stdio", "http"]
@@ -46,6 +44,18 @@ class Serving(NamedTuple):
     drain_s: float
     drain_delay_s: float
     freeze_gc: bool
+
+
+class Serving(NamedTuple):
+    """Server that is about to be served.
+
+    Args:
+        options: How it is served.
+        make_runner: Returns the runner that serves stdio.
+        make_app: Returns the ASGI app that serves HTTP.
+    """
+
+    options: ServingOptions
     make_runner: Callable[[], Servable]
     make_app: Callable[[], AsgiApp]
 
@@ -59,45 +69,47 @@ class Serving(NamedTuple):
 
 
 def _run_process(serving: Serving) -> None:
+    options = serving.options
     if _is_loop_running():
-        arguments = "" if serving.transport == "stdio" else f"{serving.transport!r}, ..."
+        arguments = "" if options.transport == "stdio" else f"{options.transport!r}, ..."
         raise UsageError(
             "run() starts an event loop, and one is running here already: call "
             f"`await server.run_async({arguments})`"
         )
     # Imported here: a server loads only the transports it is served over.
-    if serving.transport == "stdio":
+    if options.transport == "stdio":
         from mcp_gen.server.serving.stdio import run_stdio
 
         runner = serving.make_runner()
-        _announce_stdio(runner, serving)
-        run_stdio(runner, freeze_gc=serving.freeze_gc)
-    elif serving.transport == "http":
+        _announce_stdio(runner, options)
+        run_stdio(runner, freeze_gc=options.freeze_gc)
+    elif options.transport == "http":
         # Loaded when serving over HTTP.
         from mcp_gen.server.serving.http import run_http
 
         app = serving.make_app()
-        run_http(app, serving.host, serving.port, **_options(serving, app))
+        run_http(app, options.host, options.port, **_http_options(options, app))
     else:
-        raise unknown_transport(serving.transport)
+        raise unknown_transport(options.transport)
 
 
 async def _serve_process(serving: Serving) -> None:
+    options = serving.options
     # Imported here: a server loads only the transports it is served over.
-    if serving.transport == "stdio":
+    if options.transport == "stdio":
         from mcp_gen.server.serving.stdio import serve_stdio
 
         runner = serving.make_runner()
-        _announce_stdio(runner, serving)
-        await serve_stdio(runner, freeze_gc=serving.freeze_gc)
-    elif serving.transport == "http":
+        _announce_stdio(runner, options)
+        await serve_stdio(runner, freeze_gc=options.freeze_gc)
+    elif options.transport == "http":
         # Loaded when serving over HTTP.
         from mcp_gen.server.serving.http import serve_http
 
         app = serving.make_app()
-        await serve_http(app, serving.host, serving.port, **_options(serving, app))
+        await serve_http(app, options.host, options.port, **_http_options(options, app))
     else:
-        raise unknown_transport(serving.transport)
+        raise unknown_transport(options.transport)
 
 
 def start_line(kernel: Kernel[Any], where: str) -> str:
@@ -120,25 +132,25 @@ def _is_loop_running() -> bool:
     return True
 
 
-def _announce_stdio(runner: Servable, serving: Serving) -> None:
+def _announce_stdio(runner: Servable, options: ServingOptions) -> None:
     # A program that has started this one needs no line; people who try it do.
-    if serving.announce and sys.stdin is not None and sys.stdin.isatty():
+    if options.announce and sys.stdin is not None and sys.stdin.isatty():
         _say(start_line(runner.kernel, "stdio, waiting for the messages of a client"))
 
 
-def _options(serving: Serving, app: AsgiApp) -> dict[str, Any]:
+def _http_options(options: ServingOptions, app: AsgiApp) -> dict[str, Any]:
     # Loaded when serving over HTTP.
     from mcp_gen.server.serving.http import Draining
     from mcp_gen.transports.http_server.connection_limits import ConnectionLimits
 
     def listening(url: str) -> None:
-        if serving.announce:
+        if options.announce:
             _say(start_line(app.kernel, url))
         _log.info("listening at %s", url)
 
-    draining = Draining(serving.drain_s, serving.drain_delay_s)
-    limits = serving.limits or ConnectionLimits()
-    freeze = serving.freeze_gc
+    draining = Draining(options.drain_s, options.drain_delay_s)
+    limits = options.limits or ConnectionLimits()
+    freeze = options.freeze_gc
     return {"limits": limits, "draining": draining, "listening": listening, "freeze_gc": freeze}
 
 

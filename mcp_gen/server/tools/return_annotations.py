@@ -19,7 +19,7 @@ from typing import (
 from mcp_gen.server.content.blocks import Structured
 from mcp_gen.server.content.results import is_alternative_result
 from mcp_gen.server.functions.function import NO_DEFAULT
-from mcp_gen.values.json_types import bare
+from mcp_gen.values.json_types import bare, cached_by_hint
 from mcp_wire import UnknownContent, Wire
 
 __all__ = ["accepted_classes", "is_structured"]
@@ -52,6 +52,7 @@ def is_structured(returns: Any) -> Any:
     return returns if _is_structured_type(returns) else None
 
 
+@cached_by_hint
 def _is_structured_type(returns: Any) -> bool:
     kind = bare(returns)
     origin, inner = get_origin(kind), get_args(kind)
@@ -77,6 +78,7 @@ def _is_alternative(hint: Any) -> bool:
     return isinstance(hint, type) and issubclass(hint, Wire) and is_alternative_result(hint)
 
 
+@cached_by_hint
 def accepted_classes(hint: Any) -> frozenset[type] | None:
     """Return the value classes accepted for the type without decoding; None: all classes."""
     hint = bare(hint)

@@ -132,6 +132,7 @@ async def test_a_handler_sees_the_context_of_its_http_request(waits: bool) -> No
 
     async with surfing(app, HANDSHAKE) as client:
         await warm(client)
+        # Any ASGI app answers here, not ours alone.
         client.app = placed  # type: ignore[assignment]
         assert await said(client, 1, "where", waits=waits) == "here then here"
 

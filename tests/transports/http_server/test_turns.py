@@ -37,6 +37,7 @@ async def test_requests_of_one_turn_are_all_handled_before_one_is_answered(revis
         for id in range(3):
             await client.ask(client.speaker.call(id, "note", name="warm"))
         done.clear()
+        # Any ASGI app answers here, not ours alone.
         client.app = told  # type: ignore[assignment]
         opened = [client.post(client.speaker.call(id, "note", name=f"{id}")) for id in (3, 4)]
         for one in opened:
