@@ -63,10 +63,11 @@ class ManagedServer(ConnectionSupervisor):
         """
         if self._task is None:
             raise UsageError(str(self.error))
-        self.tried.clear()
         if self._lost is not None and not self._lost.done():
             await self._disconnect()
             self._break(SessionLost(f"{self.name}: asked to reconnect"))
+        # Not before: the attempt that made the connection may have ended meanwhile.
+        self.tried.clear()
         self._wanted.set()
         await self.tried.wait()
 

@@ -347,7 +347,8 @@ class ConnectionSupervisor:
             with contextlib.suppress(TimeoutError):
                 async with asyncio.timeout(WATCH_WAIT_S):
                     await self._watched.wait()
-            self._is_connected()
+            if not self._lost.done():
+                self._is_connected()
             return await self._lost
         finally:
             watching.cancel()

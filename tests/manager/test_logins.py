@@ -142,7 +142,7 @@ async def test_a_login_that_is_cancelled_gives_its_place_back_once(times: int) -
             await auths[f"a{number}"].waits.wait()
             await manager.remove(f"a{number}")
         again = await manager.reconnect("z")
-        assert again.state == "connected"
+        assert (again.state, again.error) == ("connected", None)
 
 
 async def test_a_place_is_waited_for_after_a_login() -> None:

@@ -28,6 +28,7 @@ from mcp_gen import (
 from mcp_gen.core import envelope
 from mcp_gen.core.transport.protocols import Duplex
 from mcp_gen.manager import supervisor
+from mcp_gen.session.messages.middleware import CallNext
 from mcp_gen.session.messages.sender import DEFAULT_TIMEOUT_S
 from mcp_gen.types import ToolAnnotations
 from tests.manager.managed_servers import WAIT_S, Wire, managing, named_server
@@ -110,6 +111,29 @@ async def test_the_lists_of_a_server_that_is_away_stay_as_they_were() -> None:
         await told.next("reconnecting")
         assert await manager.tools() == before
         assert (await manager.reconnect("left")).state == "connected"
+
+
+async def test_a_connection_that_is_nearly_there_is_replaced_and_the_new_one_is_waited_for() -> (
+    None
+):
+    server, asked, go_on = named_server("left"), asyncio.Event(), asyncio.Event()
+
+    async def slow_to_watch(ctx: Context, method: str, params: Any, call_next: CallNext) -> Any:
+        if method == "subscriptions/listen" and wire.dials == 1:
+            asked.set()
+            await go_on.wait()
+            raise REFUSED
+        return await call_next(params)
+
+    server.add_middleware(slow_to_watch)
+    wire = Wire(server)
+    async with managing({"left": wire}, start_wait_s=0.01) as (manager, told):
+        async with asyncio.timeout(WAIT_S):
+            await asked.wait()
+            again = await manager.reconnect("left")
+        assert (again.state, again.error, wire.dials) == ("connected", None, 2)
+        assert [one.kind for one in told.events] == ["reconnecting", "connected"]
+        go_on.set()
 
 
 async def test_a_server_that_was_given_up_lists_nothing_while_it_is_connected_to_anew() -> None:
