@@ -22,6 +22,8 @@ from tests.support.http.asgi import headers_of
 
 WARM_CALLS = 10
 CALLS = 100
+PARTS = 10
+"""Parts of a run over HTTP, each of which is counted alone."""
 IN_FLIGHT = 64
 BURSTS = 20
 
@@ -84,11 +86,23 @@ def over_http(program: str, revision: str) -> Calls:
         headers = {**session, **headers_of(speaker, message)}
         for _ in range(WARM_CALLS):
             peer.ask(message, headers)
-        before = peer.counted.so_far
-        statuses = {peer.ask(message, headers)[0] for _ in range(CALLS)}
-        found = per_answer(before, peer.counted.so_far, CALLS)
+        statuses: set[int] = set()
+        found: list[Calls] = []
+        for _ in range(PARTS):
+            before = peer.counted.so_far
+            statuses |= {peer.ask(message, headers)[0] for _ in range(CALLS // PARTS)}
+            found.append(per_answer(before, peer.counted.so_far, CALLS // PARTS))
     assert statuses == {200}
-    return found
+    return mean_with_fewest_waits(found)
+
+
+def mean_with_fewest_waits(parts: list[Calls]) -> Calls:
+    """Return the mean of parts of a run, with the waits of the part that has the fewest.
+
+    The web server has timers of its own, which end waits: on a slow machine more per request.
+    """
+    reads, writes, _, others = (round(sum(one) / len(parts), 1) for one in zip(*parts, strict=True))
+    return Calls(reads, writes, min(one.waits for one in parts), others)
 
 
 @each_lifecycle
@@ -131,6 +145,11 @@ def test_each_system_call_is_counted_by_its_kind() -> None:
     finally:
         sys.setprofile(None)
     assert counted.so_far == Calls(reads=1, writes=2, waits=1, others=2)
+
+
+def test_what_every_part_of_a_run_waits_for_is_seen_and_one_late_part_is_not() -> None:
+    parts = [Calls(1, 2, 4, 0), Calls(1, 3, 9, 0)]
+    assert mean_with_fewest_waits(parts) == Calls(reads=1, writes=2.5, waits=4, others=0)
 
 
 def test_one_call_in_ten_that_writes_once_more_is_seen() -> None:
