@@ -1,4 +1,4 @@
-"""Parameters of a function are read as `inspect.signature` reads them, also where that is faster."""
+"""Parameters of a function are read as `inspect.signature` reads them, also where it is not used."""
 
 from __future__ import annotations
 
