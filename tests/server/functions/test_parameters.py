@@ -1,4 +1,4 @@
-"""Parameters of a function are read as `inspect.signature` reads them, also where it is not used."""
+"""Parameters of functions: what `inspect.signature` finds, also where it is not asked."""
 
 from __future__ import annotations
 
