@@ -119,8 +119,22 @@ def _contract_part(lines: Sequence[Shown], about: About) -> str:
             *table,
             "",
             _told(about),
+            *_below_the_goal(lines),
         )
     )
+
+
+def _below_the_goal(lines: Sequence[Shown]) -> Iterator[str]:
+    """Say why rows are below their goal, once for all rows of one reason."""
+    below: dict[str, list[Shown]] = {}
+    for one in lines:
+        if one.values and one.margin < 1:
+            below.setdefault(one.promise.why, []).append(one)
+    if below:
+        yield from ("", "### Below the goal", "")
+    for why, rows in below.items():
+        best = (f"{one.name} (best {shown(one.best)})" for one in rows)
+        yield f"* {', '.join(best)}: {why}"
 
 
 # --- other SDKs ---

@@ -121,6 +121,21 @@ def test_a_row_of_the_contract_that_misses_its_goal_comes_first() -> None:
     assert all(one.margin >= 1 for one in others if one.values)
 
 
+def test_a_row_below_its_goal_says_why_with_its_best_figure(tmp_path: Path) -> None:
+    rounds = [[pair(name, figure * by) for name, figure in _figures().items()] for by in (1, 1.01)]
+    write("bare", Bare(about=ABOUT, rows=merged("http", rounds)), tmp_path)
+    _, _, below = pages(tmp_path)["README.md"].partition("### Below the goal\n\n")
+    name, best = CONTRACT[0].rows[0], CONTRACT[0].limit / 2 * 1.01
+    assert below.splitlines()[0] == f"* {name} (best {best:.3g}): {CONTRACT[0].why}"
+
+
+def test_every_row_that_was_measured_below_its_goal_has_a_reason() -> None:
+    found = load("bare", Bare)
+    assert found is not None, f"no results in {FOLDER}"
+    below = [one for one in kept(found.rows) if one.values and one.margin < 1]
+    assert [one.row for one in below if not one.promise.why] == []
+
+
 def _figures() -> dict[str, float]:
     """Figures that meet every goal but the first."""
     met = {
