@@ -65,5 +65,6 @@ if __name__ == "__main__":
         from mcp_gen.auth import ResourceServer, StaticTokens
 
         verifier = StaticTokens({token[0]: "bench"})
-        auth = ResourceServer(audience="http://127.0.0.1/mcp", verifier=verifier)
+        # Remembered, as the tokens of other verifiers are by themselves.
+        auth = ResourceServer(audience="http://127.0.0.1/mcp", verifier=verifier, cache_s=60)
     serve(made.asgi(auth=auth), lifespan="on")
