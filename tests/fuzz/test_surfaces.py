@@ -14,7 +14,7 @@ from mcp_gen.core import envelope
 from mcp_gen.transports.http_server.asgi import Receive, Scope, Send
 from tests.fuzz import target
 from tests.fuzz.findings import BLOCK, Block, Finding, Findings
-from tests.fuzz.surfaces import duplex, http
+from tests.fuzz.surfaces import duplex, http, sockets
 from tests.fuzz.surfaces.all import SURFACES, make
 from tests.fuzz.surfaces.client import Far
 from tests.fuzz.surfaces.http import Http
@@ -56,6 +56,13 @@ async def test_a_question_that_nobody_answers_is_no_fault_of_the_target(
         session = await client.connect(target.make_server(), revision=HANDSHAKE)
         read: Any = await session.read_resource("note://b")
     assert read.contents[0].text == "not asked"
+
+
+async def test_a_late_answer_to_a_request_of_doubtful_length_is_no_fault_of_the_target(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(sockets, "ODD_WAIT_S", 0.0)
+    assert await found_on(make("sockets"), "sockets", 1) == []
 
 
 def test_the_answer_to_a_question_of_a_lost_session_is_not_judged_in_the_next() -> None:

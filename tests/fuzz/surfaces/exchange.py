@@ -50,6 +50,8 @@ class Exchange:
         self.faults: list[str] = []
         self.answers = 0
         """Number of messages in the response."""
+        self.gave_up = False
+        """True if the response was not waited for to its end: it may come later."""
         self._came = came
         self._events: Events | None = None
         self._body: list[bytes] = []

@@ -169,7 +169,7 @@ class WebLine(Line):
             # The session has ended by its own client's wish, if that was heard to the end or not.
             self.ledger.excuse_all()
             self.lost = True
-        is_excused = request.leaves or self.lost or self._is_elsewhere(request)
+        is_excused = request.leaves or exchange.gave_up or self.lost or self._is_elsewhere(request)
         if reading is not None and (status >= 400 or is_excused):
             self.ledger.excuse(reading)
         elif reading is not None and not exchange.is_stream and self._stream is None:

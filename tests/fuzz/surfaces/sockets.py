@@ -40,6 +40,7 @@ class SocketExchange:
         self.faults: list[str] = []
         self.answers = 0
         self.is_stream = False
+        self.gave_up = False
         self._came = came
         self._random = Random(repr(request.headers))
         self._port = port
@@ -65,9 +66,11 @@ class SocketExchange:
                 if self.request.leaves == "body":
                     return
                 limit = ODD_WAIT_S if self._is_odd else None
-                with suppress(TimeoutError):
+                try:
                     async with asyncio.timeout(limit):
                         await self._read(reader)
+                except TimeoutError:
+                    self.gave_up = True
         except (asyncio.IncompleteReadError, ValueError, IndexError) as error:
             if not self._left and not self._is_odd:
                 self.faults.append(f"the response is no HTTP: {error!r}")
