@@ -67,11 +67,6 @@ class FunctionInfo(NamedTuple):
         )
 
     @property
-    def doc(self) -> str | None:
-        """The docstring."""
-        return self.definition.__doc__
-
-    @property
     def is_async(self) -> bool:
         """True if a call returns a coroutine."""
         return inspect.iscoroutinefunction(self.definition)

@@ -21,7 +21,7 @@ from mcp_gen.server.functions.dependencies import (
     dependency_in,
 )
 from mcp_gen.server.functions.docstrings import parse_docstring
-from mcp_gen.server.functions.function import NO_DEFAULT, Passed, inspect_function
+from mcp_gen.server.functions.function import NO_DEFAULT, FunctionInfo, Passed, inspect_function
 from mcp_gen.values import pydantic_types
 from mcp_gen.values.custom_types import convert, decoder
 from mcp_gen.values.field_texts import text_in
@@ -88,7 +88,8 @@ class Signature:
 
     def __init__(self, function: Callable[..., Any], *, keywords: bool = False) -> None:
         found = inspect_function(function)
-        self._info = found
+        # Not all of it: what a server keeps for each of its tools, garbage collections look at.
+        self._definition = found.definition
         self.function: Callable[..., Any] = found.function
         self.name = found.name
         self.is_async = found.is_async
@@ -110,25 +111,29 @@ class Signature:
         """True if a parameter has JSON Schema keywords of its author's own."""
         self.is_hooked = False
         """True if hooks of msgspec decode parts of the parameters."""
+        self._reserved = frozenset[str]()
+        """Names whose arguments the `**` parameter does not take; empty without one."""
         self._contexts: list[tuple[str, Any]] = []
         wanted: dict[str, Depends] = {}
         for parameter in found.parameters:
-            self._add(parameter, found.hints, wanted)
+            self._add(parameter, found, wanted)
         self.plan = build_plan(self.name, wanted) if wanted else None
         """Plan of the function's dependencies; None if it has none."""
 
     @property
     def doc(self) -> str | None:
         """The docstring of the function."""
-        return self._info.doc
+        return self._definition.__doc__
 
-    def _add(self, parameter: Passed, hints: Mapping[str, Any], wanted: dict[str, Depends]) -> None:
+    def _add(self, parameter: Passed, found: FunctionInfo, wanted: dict[str, Depends]) -> None:
         name, default, passed = parameter.name, parameter.default, parameter.kind
+        hints = found.hints
         if passed is inspect.Parameter.VAR_KEYWORD and self._takes_keywords:
             hint = hints.get(name, Any)
             reader = self.reader_of(name, hint)
             self.has_extra_schema |= reader.has_extra
             self.keywords = Parameter(name, hint, NO_DEFAULT, reader.by_pydantic)
+            self._reserved = found.reserved
             return
         if passed in (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD):
             raise UsageError(f"{self.name}: *{name}: name each parameter instead")
@@ -291,7 +296,7 @@ class Signature:
         for name, value in values.items():
             if name in known:
                 continue
-            if name in self._info.reserved:
+            if name in self._reserved:
                 # A context, a dependency, or what a partial has bound.
                 raise msgspec.ValidationError(f"unknown argument {name!r}")
             named[name] = read_value(value, keywords.hint, what, strict=strict, at=name)
