@@ -199,6 +199,8 @@ async def test_a_resumed_stream_does_not_take_its_client_back() -> None:
         last = stream.messages[-1].id
         for app in (nodes.apps[1], nodes.apps[0], nodes.apps[0]):
             stream = await client.resumed(app, last)
+            # Until the others know it, they may store a change: then the client has to come back.
+            await settled(nodes)
             nodes.servers[0].notify.tool_list_changed()
             await stream.frame()
             reply = stream.so_far
