@@ -104,9 +104,9 @@ OF_LONG_VALUES = (
     "value find less room in the caches, and the ratio falls."
 )
 OF_IMPORTS = (
-    "177 modules of ours are read, with half as much bytecode again as asyncio and msgspec have. "
-    "The schema of a tool is made at its decorator, so that all of it is needed at once. Budgets "
-    "of modules, calls and code hold it ([tests](../../tests/budgets/test_imports.py))."
+    "some 175 modules of ours are read, with half as much bytecode again as asyncio and msgspec "
+    "have. The schema of a tool is made at its decorator, so that all of it is needed at once. "
+    "Budgets of modules, calls and code hold it ([tests](../../tests/budgets/test_imports.py))."
 )
 IN_ONE_PROCESS = (
     "each call is encoded, decoded and checked on both sides, as over a pipe, and takes two turns "
@@ -175,7 +175,7 @@ CONTRACT: tuple[Promise, ...] = (
         "official",
         [f"client over stdio, 64 in flight, {one}" for one in (NEW, OLD)],
         ALONE,
-        "asyncio's pipes and tasks take as much as all that is ours "
+        "asyncio's pipes and tasks take nearly as much as all that is ours "
         "([steps](where-the-time-goes.md)): the caller's own task is woken for each answer.",
     ),
     _least(
@@ -201,7 +201,8 @@ CONTRACT: tuple[Promise, ...] = (
         ],
         "in one process; default malloc",
         "two kinds of embedded resource differ by a key alone, and msgspec hands each to a hook in "
-        "Python: of ten blocks two are of this kind, and all of the difference.",
+        "Python: of ten blocks two are of this kind, and all of the difference. Of params no "
+        "reason is known: they are at the limit.",
     ),
     _least(
         "tools/list, 1,000 tools",

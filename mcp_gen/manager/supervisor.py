@@ -347,6 +347,7 @@ class ConnectionSupervisor:
             with contextlib.suppress(TimeoutError):
                 async with asyncio.timeout(WATCH_WAIT_S):
                     await self._watched.wait()
+            # It may have been lost, or given up by `reconnect`, before it was ready.
             if not self._lost.done():
                 self._is_connected()
             return await self._lost

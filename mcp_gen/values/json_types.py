@@ -121,8 +121,8 @@ _CONSTRAINTS: tuple[tuple[tuple[str, ...], frozenset[Any], str], ...] = (
 def cached_by_hint(read: Callable[[Any], R]) -> Callable[[Any], R]:
     """Make a function read each type hint once: servers have many tools.
 
-    Hints count as one if they are equal: what is returned must not be a hint or a part of it, as
-    `Annotated[int, 1]` and `Annotated[int, True]` are equal.
+    Hints count as one if they are equal, as `Annotated[int, 1]` and `Annotated[int, True]` are:
+    what is returned must not contain their metadata.
     """
     cached = lru_cache(maxsize=4096)(read)
 

@@ -173,7 +173,7 @@ def http_peer(program: str, revision: str) -> Iterator[HttpPeer]:
 
 
 def _serve_stdio(order: _Order) -> None:
-    # As in a fresh interpreter: multiprocessing has put another one there.
+    # As in a fresh interpreter: multiprocessing has put another one there. Open until the end.
     sys.stdin = open(0, closefd=False)  # noqa: SIM115
     order.counted.start()
     if order.program == "bare":

@@ -19,6 +19,7 @@ from tests.budgets.allocations import Taken, blocks_taken, kept_blocks, peak_byt
 from tests.support.frames import HANDSHAKE, PER_REQUEST
 from tests.test_walk import adding, over_asgi, over_lines
 
+# The counters themselves work everywhere; the limits would be others. 3.11 is what CI runs.
 pytestmark = [
     pytest.mark.unchecked("checks of what a server says would be counted too"),
     pytest.mark.skipif(

@@ -113,6 +113,7 @@ def imported_by(statement: str) -> Imported:
     return Imported(frozenset(found["modules"]), found["calls"], found["code_bytes"])
 
 
+# Limits of one Python, which CI runs; what may be loaded at all is checked on every one.
 @pytest.mark.skipif(
     sys.version_info[:2] != (3, 11),
     reason="counted on 3.11: other versions have other instructions and another asyncio",

@@ -26,6 +26,7 @@ SHARE = 0.8
 EVERYWHERE = "any"
 """Table of what a server does over every transport."""
 
+# A server is examined a second time if the first one has not shown all that is expected.
 pytestmark = pytest.mark.timeout(480)
 
 

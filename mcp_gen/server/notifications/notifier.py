@@ -184,6 +184,7 @@ class Notifier:
 
     def publish(self, topic: ChangeTopic, session: Session | None = None) -> None:
         """Publish a change, for one session or for all; from any thread."""
+        # Most have none, and to go through a weak set takes longer than all else here.
         if self.outer_servers:
             for mount in list(self.outer_servers):
                 mount.on_change(topic, session)

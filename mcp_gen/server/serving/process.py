@@ -23,7 +23,7 @@ _log = logging.getLogger("mcp_gen.server")
 
 
 class ServingOptions(NamedTuple):
-    """Transport, address and manners of a process that serves; see `Server.run`.
+    """Transport, address and limits of a process that serves; see `Server.run`.
 
     Args:
         transport: `"stdio"` or `"http"`.

@@ -54,6 +54,15 @@ MOST_FELT_S = 0.5
 each_hostile = pytest.mark.parametrize("hostile", HOSTILE, ids=lambda one: one.name)
 
 
+def own_time_s() -> float:
+    """Return the time, without what this thread has waited for a processor of a busy machine.
+
+    Waits for a lock or for another process count: that is what a client would feel.
+    """
+    _, waited_ns, _ = Path("/proc/thread-self/schedstat").read_text().split()
+    return time.perf_counter() - int(waited_ns) / 1e9
+
+
 class Bystander:
     """A client that calls another server of this process all the while."""
 
@@ -72,10 +81,9 @@ class Bystander:
         async with Client("bystander") as client:
             session = await client.connect(server)
             while True:
-                # CPU of the loop's thread: what other programs take is not felt.
-                began = time.thread_time()
+                began = own_time_s()
                 await session.call_tool("add", {"a": 1, "b": 2})
-                self.slowest_s = max(self.slowest_s, time.thread_time() - began)
+                self.slowest_s = max(self.slowest_s, own_time_s() - began)
                 self.called.set()
                 await asyncio.sleep(0.001)
 
