@@ -5,12 +5,12 @@ The profile is loaded with this module, so that runs without property tests need
 
 from __future__ import annotations
 
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from tests.support.skips import in_ci
 
-__all__ = ["HealthCheck", "given", "settings", "st"]
+__all__ = ["HealthCheck", "example", "given", "settings", "st"]
 
 # On a slow machine nothing that takes its time is a fault.
 settings.register_profile(
