@@ -13,6 +13,7 @@ from rich.console import Console
 from rich.table import Table
 
 from bench.about import about
+from bench.child import end_programs_too
 from bench.pages.__main__ import draw
 from bench.pages.results import write as save
 from bench.rounds import Bare, merged
@@ -152,4 +153,5 @@ def _number(value: float) -> str:
 
 
 if __name__ == "__main__":
+    end_programs_too()
     sys.exit(main())

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 import subprocess
 import sys
 import threading
@@ -12,7 +13,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self
 
-__all__ = ["Child", "ChildEnded", "environment"]
+__all__ = ["Child", "ChildEnded", "end_programs_too", "environment"]
 
 ROOT = Path(__file__).parents[1]
 LIFE_S = 600.0
@@ -33,6 +34,15 @@ class ChildEnded(Exception):
 def environment() -> dict[str, str]:
     """Return the environment of a child, with bytecode caching enabled as for users."""
     return {k: v for k, v in os.environ.items() if k != "PYTHONDONTWRITEBYTECODE"}
+
+
+def end_programs_too() -> None:
+    """Let a request to end this process (SIGTERM) end its programs before."""
+
+    def leave(*_: object) -> None:
+        sys.exit(128 + signal.SIGTERM)
+
+    signal.signal(signal.SIGTERM, leave)
 
 
 class Child:

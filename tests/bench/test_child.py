@@ -5,7 +5,10 @@ import sys
 
 import pytest
 
-from bench.child import Child
+from bench.child import ROOT, Child
+from tests.support.processes.living import lives
+
+WAIT_S = 30.0
 
 SPINS_S = 0.05
 SPINNING = f"""
@@ -47,6 +50,28 @@ def test_all_the_work_is_measured_also_what_follows_the_answer() -> None:
         child._stdout.close()
 
     assert took_s >= SPINS_S
+
+
+ENDED = """
+from bench.child import Child, end_programs_too
+end_programs_too()
+with Child("http", "static") as child:
+    child.read_line()
+    print(child.pid, flush=True)
+    input()
+"""
+
+
+def test_the_programs_of_a_run_that_is_ended_end_with_it() -> None:
+    with subprocess.Popen(
+        [sys.executable, "-c", ENDED], stdin=subprocess.PIPE, stdout=subprocess.PIPE, cwd=ROOT
+    ) as run:
+        assert run.stdout
+        program = int(run.stdout.readline())
+        assert lives(program)
+        run.terminate()
+        run.wait(WAIT_S)
+    assert not lives(program)
 
 
 def test_a_program_that_has_another_do_its_work_is_found() -> None:
