@@ -7,30 +7,30 @@ from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Any, Protocol
 
-from mcp_gen.core.transport.protocols import Duplex
 from mcp_gen.server.serving.sockets import SocketServer
-from mcp_gen.session.duplex.server import ServerConnection
 
 if TYPE_CHECKING:
     from mcp_gen.core.stores.cluster import Cluster
+    from mcp_gen.core.transport.protocols import Duplex
     from mcp_gen.server.context.context import Context
     from mcp_gen.server.mounting.mounts import Mounts
     from mcp_gen.server.notifications.notifier import Notifier
     from mcp_gen.server.notifications.shared_changes import SharedChanges
     from mcp_gen.server.serving.lifespan import Lifespan
     from mcp_gen.server.tools.registry import ToolRegistry
+    from mcp_gen.session.duplex.server import ServerConnection
     from mcp_gen.session.kernel.kernel import Kernel
     from mcp_gen.session.peer.session import Session
     from mcp_gen.transports.http_server.app import AsgiApp
 
-__all__ = ["ConnectionTransport", "ServerRunner"]
+    class ConnectionTransport(Duplex, Protocol):
+        """Transport that knows the connection that it carries."""
+
+        connection: ServerConnection[Context] | None
+        """The connection; None before there is one."""
 
 
-class ConnectionTransport(Duplex, Protocol):
-    """Transport that knows the connection that it carries."""
-
-    connection: ServerConnection[Context] | None
-    """The connection; None before there is one."""
+__all__ = ["ServerRunner"]
 
 
 class ServerRunner:
@@ -110,6 +110,9 @@ class ServerRunner:
     @asynccontextmanager
     async def _connection(self, transport: Duplex) -> AsyncGenerator[ServerConnection[Context]]:
         """Start a connection that the caller finishes; the lifespan is entered around it."""
+        # Loaded with the first connection.
+        from mcp_gen.session.duplex.server import ServerConnection
+
         try:
             await self.acquire()
         except BaseException:
