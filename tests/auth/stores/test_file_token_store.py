@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 
+from mcp_gen.auth.stores import file_store
 from mcp_gen.auth.stores.file_store import MAX_FILE_BYTES, FileTokenStore
 from mcp_gen.auth.stores.private_files import default_path
 from mcp_gen.auth.stores.token_store import StoredCredentials
@@ -52,6 +53,20 @@ def mode(path: Path) -> int:
 async def test_a_second_store_of_the_file_loads_what_the_first_one_saved(path: Path) -> None:
     await FileTokenStore(path).save(KEY, credentials())
     assert await FileTokenStore(path).load(KEY) == credentials()
+
+
+async def test_a_file_that_has_not_changed_is_not_read_again(
+    path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store = FileTokenStore(path)
+    await store.save(KEY, credentials())
+    assert await store.load(KEY) == credentials()
+
+    def read(*_: object) -> None:
+        pytest.fail("the file was read again")
+
+    monkeypatch.setattr(file_store, "read_private", read)
+    assert await store.load(KEY) == credentials()
 
 
 async def test_a_store_sees_what_another_one_wrote_after_it_had_read(path: Path) -> None:

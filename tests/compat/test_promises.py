@@ -1,0 +1,42 @@
+"""Promises of a server: what it says at each revision that it speaks, or why it speaks none."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from mcp_gen.compat.promises import collect_promises
+from mcp_gen.compat.reference.call import ReferenceCall
+from mcp_gen.compat.reference.server import ReferenceServer
+from mcp_gen.compat.reference.serving import DuplexServing
+from mcp_gen.compat.wire.openers import MemoryOpener
+from mcp_gen.core.errors import TransportError
+from tests.support.frames import HANDSHAKE, PER_REQUEST
+
+SUPPORTED = "1999-01-01"
+
+
+class Elsewhere(ReferenceServer):
+    """Server that answers a discovery at a revision which it does not list."""
+
+    async def discover(self, call: ReferenceCall) -> dict[str, Any]:
+        return {**await super().discover(call), "supportedVersions": [SUPPORTED]}
+
+
+async def locked(peer: type[ReferenceServer], *revisions: str) -> Any:
+    opens = MemoryOpener(lambda spoken: DuplexServing(peer(spoken)))
+    try:
+        return await collect_promises(opens, "memory", revisions)
+    finally:
+        await opens.aclose()
+
+
+async def test_a_server_promises_something_at_each_revision_that_it_lists() -> None:
+    lock = await locked(ReferenceServer, HANDSHAKE, PER_REQUEST)
+    assert set(lock.revisions) == {HANDSHAKE, PER_REQUEST}
+
+
+async def test_a_revision_that_a_server_does_not_list_is_none_that_it_speaks() -> None:
+    with pytest.raises(TransportError, match=f"none of the revisions: supports {SUPPORTED}$"):
+        await locked(Elsewhere, PER_REQUEST)
