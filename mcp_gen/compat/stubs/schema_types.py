@@ -157,7 +157,7 @@ class _SchemaReading:
 
     def _struct(self, schema: Json, properties: Json, name: str, path: str, depth: int) -> Type:
         required = schema.get("required")
-        needed = [one for one in required if isinstance(one, str)] if is_array(required) else []
+        needed = required if is_array(required) else []
         names = python_names(properties)
         place = len(self._types.structs)
         # Its place is before those of its members.

@@ -351,8 +351,6 @@ class Judge:
 
     def _of_others(self, one: Shape, other: Shape) -> list[SchemaFinding]:
         """Compare members that have no name in either schema."""
-        if self.as_sent and is_closed(one):
-            return []
         found: list[SchemaFinding] = []
         mine = _matching(one)
         rest = other_members(one, as_sent=self.as_sent)

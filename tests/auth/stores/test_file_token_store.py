@@ -55,6 +55,12 @@ async def test_a_second_store_of_the_file_loads_what_the_first_one_saved(path: P
     assert await FileTokenStore(path).load(KEY) == credentials()
 
 
+async def test_a_file_below_a_file_is_told_as_what_it_is(tmp_path: Path) -> None:
+    (tmp_path / "data").touch()
+    with pytest.raises(AuthError, match=r"tokens\.json: Not a directory;"):
+        await FileTokenStore(tmp_path / "data" / "tokens.json").load(KEY)
+
+
 async def test_a_file_that_has_not_changed_is_not_read_again(
     path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -11,7 +11,12 @@ from mcp_gen.compat.checks.client_run import STRICT, ClientRun, Ended
 from mcp_gen.compat.checks.found import Found, NotTested
 from mcp_gen.compat.doctor.client_examination import examine_client
 from mcp_gen.compat.scenarios.commands import CommandStage
-from mcp_gen.compat.scenarios.process_server import LEFT_BY_ITSELF, LEFT_RUNNING, STILL_THERE
+from mcp_gen.compat.scenarios.process_server import (
+    LEFT_BY_ITSELF,
+    LEFT_RUNNING,
+    STILL_THERE,
+    StubbornServer,
+)
 from mcp_gen.compat.transcript import Transcript
 from tests.support.frames import HANDSHAKE, PER_REQUEST, Speaker
 
@@ -93,3 +98,15 @@ async def test_a_command_that_leaves_its_server_running_is_told() -> None:
     )
     [finding] = next(one.findings for one in report.outcomes if one.requirement == ROW)
     assert finding.came == "it still ran when the client had ended"
+
+
+async def test_a_stubborn_server_says_that_it_is_there_and_at_last_that_it_leaves() -> None:
+    class Impatient(StubbornServer):
+        moment_s = 0.0
+        patience_s = 0.01
+
+    server, told = Impatient(HANDSHAKE), list[tuple[str, str]]()
+    server.note_closing = lambda sender, about: told.append((sender, about))
+    server.connected(lambda frame: None)
+    await server.aclose()
+    assert told == [("server", STILL_THERE), ("server", LEFT_BY_ITSELF)]

@@ -6,6 +6,7 @@ import asyncio
 import sys
 from collections.abc import Iterable
 from pathlib import Path
+from time import monotonic
 
 import pytest
 
@@ -37,7 +38,9 @@ def verdicts(cells: Iterable[Cell]) -> dict[tuple[str, str], str]:
 
 
 async def test_our_client_and_our_server_have_every_conversation(tmp_path: Path) -> None:
+    began_s = monotonic()
     report = await ran(tmp_path, f'revisions = ["{OLDEST}", "{LATEST}"]\n{OURS}')
+    assert 0 < report.took_s <= monotonic() - began_s
     # First, as they say why.
     assert [rule for cell in report.cells for rule in cell.broken] == []
     assert [one for cell in report.cells for one in cell.failed()] == []

@@ -1,0 +1,72 @@
+"""Peers that break a rule in another way than the pair of the zoo does, or leave it untested."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from mcp_gen import Client
+from mcp_gen.compat.json_values import Json
+from mcp_gen.compat.reference.client_script import ClientScript, ScriptFailure
+from mcp_gen.compat.reference.http.endpoint import ReferenceEndpoint
+from mcp_gen.compat.reference.http.exchanges import EndpointRequest, EndpointResponse
+from mcp_gen.compat.reference.server import ReferenceServer
+from mcp_gen.compat.reference.serving import DuplexServing
+from mcp_gen.compat.report.model import Outcome, Report
+from tests.compat.examining import examined
+from tests.compat.examining_clients import examined_client
+from tests.support.frames import HANDSHAKE, PER_REQUEST
+
+
+def outcome(report: Report, requirement: str) -> Outcome:
+    (found,) = [one for one in report.outcomes if one.requirement == requirement]
+    return found
+
+
+# --- servers ---
+
+
+class KeepsSessions(ReferenceEndpoint):
+    """Lets no client end its session."""
+
+    async def respond(self, request: EndpointRequest) -> EndpointResponse:
+        if request.method == "DELETE":
+            return EndpointResponse(status=405)
+        return await super().respond(request)
+
+
+async def test_a_server_whose_sessions_cannot_be_ended_is_not_judged_by_what_comes_then() -> None:
+    report = await examined(KeepsSessions, HANDSHAKE, areas={"http"})
+    ended = outcome(report, "http:session:ended")
+    why = "the server does not let clients end sessions"
+    assert (ended.verdict, ended.why) == ("not tested", why)
+
+
+async def test_a_task_of_the_reference_server_fails_where_its_tool_tells_of_an_error() -> None:
+    async with Client("near", "1.0.0") as client:
+        server = DuplexServing(ReferenceServer(HANDSHAKE))
+        session = await client.connect(server, revision=HANDSHAKE)
+        task = await session.start_tool("slow_failing", {"how": "tool"})
+        result = await task.result()
+        assert result.is_error
+        assert task.status == "failed"
+
+
+# --- clients ---
+
+
+class ListsAndGivesUp(ClientScript):
+    """Lists the tools again after a call that is refused for its headers, and calls no more."""
+
+    async def call(self, tool: Json, token: Any) -> None:
+        if tool["name"] == "echo":
+            reply = await self.ask("call_tool", {"name": "echo", "arguments": {"text": "hello"}})
+            if reply.code == self.profile.errors.header_mismatch:
+                await self.ask("list_tools", {})
+                raise ScriptFailure("the call was refused")
+        await super().call(tool, token)
+
+
+async def test_a_client_that_lists_the_tools_again_and_does_not_call_is_told() -> None:
+    rule = "http:client:param-headers:again"
+    report = await examined_client(ListsAndGivesUp, (PER_REQUEST,), "http", only=[rule])
+    assert [one.came for one in outcome(report, rule).findings] == ["the call was not made again"]
