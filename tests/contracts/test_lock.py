@@ -351,3 +351,14 @@ def test_an_argument_of_a_prompt_that_becomes_required_breaks() -> None:
     for old, new in ((asking(required), asking(optional)), (asking(), asking(optional))):
         assert [one.verdict for one in compare_locks(old, new)] == ["compatible"]
     assert [one.verdict for one in compare_locks(asking(optional), asking())] == ["changed"]
+
+
+def test_another_text_of_a_prompts_argument_is_told() -> None:
+    old, new = {"name": "x", "description": "a"}, {"name": "x", "description": "b"}
+    says = 'argument x: description was "a", and is "b"'
+    assert changes(asking(old), asking(new)) == [("changed", "prompt p", says)]
+    assert changes(asking(old), asking(old)) == []
+    # What is new has no text before.
+    assert changes(asking(), asking(new)) == [
+        ("compatible", "prompt p", "argument x is new, and optional")
+    ]
