@@ -15,6 +15,8 @@ from typer.testing import CliRunner, Result
 
 from mcp_gen.cli.app import app
 from mcp_gen.cli.console.progress import Screen
+from mcp_gen.cli.logins.automatic import with_stored_token
+from mcp_gen.manager.config import ServerConfig
 from tests.cli.running import complaint, printed_json, run
 from tests.support.frames import PER_REQUEST
 from tests.support.http.protected import Protected, ThreadedBrowser, in_thread, redirect_of
@@ -318,3 +320,16 @@ def test_a_token_file_that_others_may_read_is_refused(
 def test_logging_out_without_a_login_does_no_harm(world: Protected, store: Path) -> None:
     ran = run("logout", world.url)
     assert (ran.exit_code, ran.stdout) == (0, f"there was no login for {world.url}\n")
+
+
+@pytest.mark.parametrize(
+    "config",
+    [
+        ServerConfig(url="http://127.0.0.1:1/mcp", headers={"Authorization": "Basic Og=="}),
+        ServerConfig(url="http://127.0.0.1:1/mcp", bearer_token="of-the-user"),
+        ServerConfig(command="server"),
+    ],
+    ids=["header", "token", "no URL"],
+)
+def test_no_stored_token_is_added_to_what_the_user_gives(config: ServerConfig) -> None:
+    assert with_stored_token(config) == config

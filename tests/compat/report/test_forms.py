@@ -8,6 +8,7 @@ import re
 from xml.etree import ElementTree as ET
 
 import pytest
+from msgspec.structs import replace
 from rich.console import Console
 
 from mcp_gen.cli.console import doctor_report
@@ -15,7 +16,8 @@ from mcp_gen.compat.report.encoding import decode_report, encode_report
 from mcp_gen.compat.report.html import html_report
 from mcp_gen.compat.report.junit import junit_report
 from mcp_gen.compat.report.markdown import markdown_report
-from tests.compat.report.sample import REVISIONS, sample_report
+from mcp_gen.compat.report.model import Report
+from tests.compat.report.sample import FINDING, REVISIONS, sample_report
 
 OLD, NEW = REVISIONS
 
@@ -121,18 +123,32 @@ def test_the_page_has_openings_and_listings() -> None:
 # --- terminal ---
 
 
-@pytest.fixture
-def printed(monkeypatch: pytest.MonkeyPatch) -> str:
+def in_terminal(report: Report, monkeypatch: pytest.MonkeyPatch) -> str:
     out = io.StringIO()
     console = Console(file=out, width=100)
     monkeypatch.setattr(doctor_report, "console", lambda: console)
-    doctor_report.print_report(sample_report())
+    doctor_report.print_report(report)
     return out.getvalue()
+
+
+@pytest.fixture
+def printed(monkeypatch: pytest.MonkeyPatch) -> str:
+    return in_terminal(sample_report(), monkeypatch)
 
 
 def test_the_terminal_shows_counts_by_area_and_revision(printed: str) -> None:
     (row,) = (line for line in printed.splitlines() if line.startswith(" tools"))
     assert re.sub(r" +", " ", row).strip() == "tools 0 / 1 / 0 0 / 2 / 0"
+
+
+def test_the_terminal_shows_a_finding_without_a_message(monkeypatch: pytest.MonkeyPatch) -> None:
+    silent = replace(FINDING, evidence=())
+    outcomes = [
+        replace(one, findings=(silent,) if one.findings else ()) for one in sample_report().outcomes
+    ]
+    printed = in_terminal(replace(sample_report(), outcomes=tuple(outcomes)), monkeypatch)
+    assert "2 tools are called 'add'" in printed
+    assert '"tools": []' not in printed
 
 
 def test_the_terminal_shows_a_finding_once_with_its_revisions(printed: str) -> None:
