@@ -362,3 +362,15 @@ def test_another_text_of_a_prompts_argument_is_told() -> None:
     assert changes(asking(), asking(new)) == [
         ("compatible", "prompt p", "argument x is new, and optional")
     ]
+
+
+def test_another_media_type_of_a_resource_breaks_and_a_first_one_does_not() -> None:
+    def lock(**members: str) -> ServerLock:
+        return lock_of(resources={"a://b": {"uri": "a://b", "name": "b", **members}})
+
+    plain, html = lock(mimeType="text/plain"), lock(mimeType="text/html")
+    says = 'mimeType was "text/plain", and is "text/html"'
+    assert changes(plain, html) == [("breaks", "resource a://b", says)]
+    assert changes(lock(), html) == [
+        ("compatible", "resource a://b", 'mimeType is new: "text/html"')
+    ]

@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 import json
+import tomllib
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from codegen.verify.judge import Judge, Tally
-from codegen.verify.rows import Rows
+from codegen.verify.rows import DEVIATIONS, Rows
 from codegen.verify.surfaces import Outcome
 from tests.codegen.tiny import STRING, const, struct
 
+OVERLAY = Path(__file__).parents[3] / "schema/overlay.toml"
 DOCUMENT = {
     "$defs": {
         "Named": {
@@ -185,3 +188,9 @@ def test_what_two_parts_counted_is_added_up() -> None:
         5,
         never_accepted={"a", "b"},
     )
+
+
+def test_every_rule_of_reading_has_its_row_with_a_reason() -> None:
+    rows = tomllib.loads(OVERLAY.read_text("utf-8"))["reads"]
+    named = {f"reads {row['rule']}" for row in rows if row["reason"]}
+    assert named == {kind for kind in DEVIATIONS if kind.startswith("reads ")}
