@@ -15,6 +15,7 @@ from rich.table import Table
 from bench.about import about
 from bench.child import end_programs_too
 from bench.pages.__main__ import draw
+from bench.pages.contract import with_goals
 from bench.pages.results import write as save
 from bench.rounds import Bare, merged
 from bench.sampling import Row, Settings
@@ -22,6 +23,7 @@ from bench.sampling import Row, Settings
 GROUPS = {
     "stdio": "calls over stdio, one at a time and 64 in flight",
     "http": "calls over HTTP on 16 connections",
+    "pauses": "the slowest calls, with and without frozen objects",
     "large": "long lists and texts over HTTP",
     "streams": "news of a change to many who listen",
     "cluster": "what a shared store costs a call, and what it holds",
@@ -71,7 +73,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     settings = Settings(quick=asked.quick, uvloop=asked.uvloop, smoke=asked.smoke)
     names = asked.name or list(GROUPS)
     rounds = [dict(_measured(names, settings)) for _ in range(asked.rounds)]
-    found = [one for name in names for one in merged(name, [each[name] for each in rounds])]
+    found = [
+        one for name in names for one in with_goals(merged(name, [each[name] for each in rounds]))
+    ]
     rows = [one.row for one in found]
     if asked.write:
         save("bare", Bare(about=about(words), rows=found))

@@ -10,7 +10,7 @@ import msgspec
 
 from bench import handwritten
 from bench.requests import HANDSHAKE, PER_REQUEST
-from bench.sampling import Row, Settings, at_most, compare, cost_ns
+from bench.sampling import Row, Settings, compare, cost_ns
 from mcp_wire import decode, encode, types
 
 __all__ = ["rows"]
@@ -95,7 +95,6 @@ def _compared(
         partial(cost_ns, partial(ours, data), times),
         partial(cost_ns, partial(decode_bare, data), times),
         repetitions=repetitions,
-        goal=at_most(1.5),
     )
     yield compare(
         f"encode {name}",
@@ -103,5 +102,4 @@ def _compared(
         partial(cost_ns, partial(encode, our_value), times),
         partial(cost_ns, partial(encode_bare, bare_value), times),
         repetitions=repetitions,
-        goal=at_most(1.5),
     )

@@ -11,7 +11,7 @@ import uvloop
 from bench.child import Child
 from bench.load import Load
 from bench.requests import HANDSHAKE, PER_REQUEST, call, raw_post
-from bench.sampling import Goal, Row, Settings, at_least, compare
+from bench.sampling import Row, Settings, compare
 from bench.wire import begin_session, check_answers, named
 
 __all__ = ["rows"]
@@ -35,7 +35,7 @@ def rows(settings: Settings) -> Iterator[Row]:
         our_port, bare_port, bare_in_session_port = ports
         calls = settings.calls(CALLS)
 
-        def compared(name: str, our_requests: list[bytes], theirs: Load, goal: Goal | None) -> Row:
+        def compared(name: str, our_requests: list[bytes], theirs: Load) -> Row:
             load = Load(ours, our_port, our_requests)
             return compare(
                 name,
@@ -43,32 +43,23 @@ def rows(settings: Settings) -> Iterator[Row]:
                 lambda: runner.run(load.rate(calls)),
                 lambda: runner.run(theirs.rate(calls)),
                 repetitions=settings.repetitions(40),
-                goal=goal,
             )
 
         check_answers(our_port, bare_port, named("tools/call", "add"), call(ID, PER_REQUEST))
         alone = Load(bare, bare_port, per_request("add"))
         compared_alone = partial(compared, theirs=alone)
-        yield compared_alone(f"HTTP, {PER_REQUEST}", per_request("add"), goal=at_least(0.95))
-        yield compared_alone(
-            "the same, a tool that suspends", per_request("add_later"), goal=at_least(0.85)
-        )
-        yield compared_alone("the same, a notification first", per_request("add_aloud"), goal=None)
+        yield compared_alone(f"HTTP, {PER_REQUEST}", per_request("add"))
+        yield compared_alone("the same, a tool that suspends", per_request("add_later"))
+        yield compared_alone("the same, a notification first", per_request("add_aloud"))
 
         session = begin_session(our_port)
         check_answers(our_port, bare_in_session_port, session, call(ID, HANDSHAKE))
         plain = Load(bare_in_session, bare_in_session_port, in_session(session))
         compared_in_session = partial(compared, theirs=plain)
+        yield compared_in_session(f"HTTP, session of {HANDSHAKE}", in_session(session))
+        yield compared_in_session("the same, as events", in_session({**session, **_EVENTS_ONLY}))
         yield compared_in_session(
-            f"HTTP, session of {HANDSHAKE}", in_session(session), goal=at_least(0.8)
-        )
-        yield compared_in_session(
-            "the same, as events",
-            in_session({**session, **_EVENTS_ONLY}),
-            goal=at_least(0.65),
-        )
-        yield compared_in_session(
-            "the same, a notification first", in_session(session, "add_aloud"), goal=None
+            "the same, a notification first", in_session(session, "add_aloud")
         )
 
 

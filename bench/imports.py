@@ -54,12 +54,7 @@ def rows(settings: Settings) -> Iterator[Row]:
     )
     for statement in ("import mcp_gen", "from mcp_gen import Server", "from mcp_gen import Client"):
         yield compare(
-            statement,
-            "ms",
-            partial(_import_ms, statement),
-            bare,
-            repetitions=repetitions,
-            goal=at_most(1.6),
+            statement, "ms", partial(_import_ms, statement), bare, repetitions=repetitions
         )
     yield compare(
         "start to initialize answered",
@@ -67,7 +62,6 @@ def rows(settings: Settings) -> Iterator[Row]:
         partial(_start_ms, "ours_stdio"),
         partial(_start_ms, "bare_stdio", HANDSHAKE),
         repetitions=repetitions,
-        goal=at_most(2.5),
     )
 
 

@@ -31,6 +31,8 @@ class Load:
         """Number of requests still to be sent, by whichever connection has its answer."""
         self._to_come = 0
         self._done: asyncio.Future[None] | None = None
+        self._took_s: list[float] = []
+        """Time of each answer since its request, of the last measurement."""
 
     async def rate(self, calls: int) -> float:
         """Return the answers per second of the child's CPU time.
@@ -52,8 +54,16 @@ class Load:
         await self._answered(calls)
         return calls / (time.perf_counter() - started_s)
 
+    async def times_ms(self, calls: int) -> list[float]:
+        """Return how long each answer took by the clock, the shortest first."""
+        if not self._connections:
+            await self._connect()
+        await self._answered(calls)
+        return sorted(1000 * one for one in self._took_s)
+
     async def _answered(self, calls: int) -> None:
         """Send a number of requests, and wait until all are answered."""
+        self._took_s.clear()
         self.to_send = self._to_come = calls
         self._done = asyncio.get_running_loop().create_future()
         for connection in self._connections:
@@ -68,8 +78,9 @@ class Load:
             connection.transport = transport
             self._connections.append(connection)
 
-    def count(self) -> None:
+    def count(self, took_s: float) -> None:
         """Count an answer."""
+        self._took_s.append(took_s)
         self._to_come -= 1
         if not self._to_come and self._done is not None and not self._done.done():
             self._done.set_result(None)
@@ -93,12 +104,14 @@ class _Connection(asyncio.Protocol):
         self._wanted_bytes: int | None = None
         """Bytes of the whole answer; None where only its end tells."""
         self._end = b""
+        self._sent_s = 0.0
 
     def send(self) -> None:
         """Send the request again, if any are left to send."""
         if self._load.to_send and self.transport:
             self._load.to_send -= 1
             self._size_bytes, self._begun, self._head, self._end = 0, False, b"", b""
+            self._sent_s = time.perf_counter()
             self.transport.write(self._request)
 
     def data_received(self, data: bytes) -> None:
@@ -113,7 +126,7 @@ class _Connection(asyncio.Protocol):
         else:
             whole = self._size_bytes == self._wanted_bytes
         if whole:
-            self._load.count()
+            self._load.count(time.perf_counter() - self._sent_s)
             self.send()
 
     def _read_head(self) -> bool:

@@ -11,6 +11,7 @@ from bench.programs.bare import PER_REQUEST
 __all__ = [
     "HANDSHAKE",
     "PER_REQUEST",
+    "WHO_ASKS",
     "call",
     "initialize",
     "initialized",
@@ -23,11 +24,12 @@ HANDSHAKE = "2025-11-25"
 
 _CLIENT_INFO = {"name": "bench", "version": "1.0.0"}
 _PREFIX = "io.modelcontextprotocol"
-_WHO_ASKS = {
+WHO_ASKS = {
     f"{_PREFIX}/protocolVersion": PER_REQUEST,
     f"{_PREFIX}/clientCapabilities": {},
     f"{_PREFIX}/clientInfo": _CLIENT_INFO,
 }
+"""Metadata of each request at the newest revision: who asks."""
 
 
 def call(id: int, revision: str, tool: str = "add") -> bytes:
@@ -38,7 +40,7 @@ def call(id: int, revision: str, tool: str = "add") -> bytes:
 def request(id: int, revision: str, method: str, params: dict[str, Any]) -> bytes:
     """Return a request."""
     if revision == PER_REQUEST:
-        params = {**params, "_meta": _WHO_ASKS}
+        params = {**params, "_meta": WHO_ASKS}
     return _request(id, method, params)
 
 

@@ -50,25 +50,22 @@ class Settings(NamedTuple):
 
 
 class Goal(Struct, frozen=True):
-    """Required ratio; `later` is the target for the future."""
+    """Required ratio."""
 
     limit: float
     higher_is_better: bool
-    later: float | None = None
 
     def met(self, ratio: float) -> bool:
-        """Return True if a ratio meets the current goal."""
+        """Return True if a ratio meets the goal."""
         return ratio >= self.limit if self.higher_is_better else ratio <= self.limit
 
     def __str__(self) -> str:
-        sign = "≥" if self.higher_is_better else "≤"
-        later = f", later {self.later:g}" if self.later else ""
-        return f"{sign} {self.limit:g}{later}"
+        return f"{'≥' if self.higher_is_better else '≤'} {self.limit:g}"
 
 
-def at_least(limit: float, *, later: float | None = None) -> Goal:
+def at_least(limit: float) -> Goal:
     """Return a lower bound, for rates."""
-    return Goal(limit, higher_is_better=True, later=later)
+    return Goal(limit, higher_is_better=True)
 
 
 def at_most(limit: float) -> Goal:
@@ -77,7 +74,10 @@ def at_most(limit: float) -> Goal:
 
 
 class Row(Struct, frozen=True, kw_only=True):
-    """One comparison: `ratio` is ours / bare, `low` to `high` the middle half of its spread."""
+    """One comparison: `ratio` is ours / bare, `low` to `high` the middle half of its spread.
+
+    A row of the speed contract is measured without a goal: the contract has it.
+    """
 
     name: str
     unit: str
@@ -106,7 +106,7 @@ def compare(
     bare: Callable[[], float],
     *,
     repetitions: int,
-    goal: Goal | None,
+    goal: Goal | None = None,
 ) -> Row:
     """Measure both sides with `in_turn` and return the row."""
     return row_of(name, unit, in_turn(ours, bare, repetitions), goal)
@@ -129,7 +129,9 @@ def in_turn(ours: Callable[[], T], bare: Callable[[], T], repetitions: int) -> l
     return pairs[1:]
 
 
-def row_of(name: str, unit: str, pairs: Sequence[tuple[float, float]], goal: Goal | None) -> Row:
+def row_of(
+    name: str, unit: str, pairs: Sequence[tuple[float, float]], goal: Goal | None = None
+) -> Row:
     """Return the row of measured pairs of ours and bare."""
     ratios = sorted(our / their for our, their in pairs)
     quarter = len(ratios) // 4

@@ -6,13 +6,14 @@ import contextlib
 import os
 import time
 from collections.abc import Generator, Iterator
+from functools import partial
 from itertools import product
 
 import msgspec
 
 from bench.child import Child
 from bench.requests import HANDSHAKE, PER_REQUEST, call, initialize, initialized
-from bench.sampling import Row, Settings, at_least, compare
+from bench.sampling import Row, Settings, compare
 
 __all__ = ["IDS", "IN_FLIGHT", "in_flight", "one_at_a_time", "one_cpu", "rows"]
 
@@ -68,17 +69,17 @@ def _compared(
         lambda: one_at_a_time(ours, requests, calls),
         lambda: one_at_a_time(bare, requests, calls),
         repetitions=settings.repetitions(15),
-        goal=at_least(0.6, later=0.75),
     )
     many = settings.calls(15000)
-    yield compare(
-        f"stdio, {IN_FLIGHT} in flight, {how}",
-        "calls/CPU s",
-        lambda: in_flight(ours, requests, many),
-        lambda: in_flight(bare, requests, many),
-        repetitions=settings.repetitions(15),
-        goal=at_least(0.4),
-    )
+    timed = [call(id, revision, "add_in_time") + b"\n" for id in range(IDS)]
+    for what, asked in (("", requests), (", a tool with a timeout", timed)):
+        yield compare(
+            f"stdio, {IN_FLIGHT} in flight{what}, {how}",
+            "calls/CPU s",
+            partial(in_flight, ours, asked, many),
+            partial(in_flight, bare, asked, many),
+            repetitions=settings.repetitions(15),
+        )
 
 
 def _shake_hands(child: Child) -> None:
@@ -89,8 +90,10 @@ def _shake_hands(child: Child) -> None:
 
 def _check_answers(ours: Child, bare: Child, revision: str) -> None:
     """Check that both do the same work."""
-    answers = [msgspec.json.decode(child.ask(call(1, revision))) for child in (ours, bare)]
-    assert answers[0] == answers[1], answers
+    for tool in ("add", "add_in_time"):
+        asked = call(1, revision, tool)
+        answers = [msgspec.json.decode(child.ask(asked)) for child in (ours, bare)]
+        assert answers[0] == answers[1], answers
 
 
 def one_at_a_time(child: Child, requests: list[bytes], calls: int) -> float:

@@ -9,7 +9,7 @@ import uvloop
 
 from bench.child import Child
 from bench.requests import PER_REQUEST, call, raw_post
-from bench.sampling import Row, Settings, at_most, compare
+from bench.sampling import Row, Settings, compare
 from bench.wire import Streams, allowing_files, listen, named
 
 __all__ = ["rows"]
@@ -38,5 +38,4 @@ def rows(settings: Settings) -> Iterator[Row]:
             spread(ours),
             spread(bare),
             repetitions=settings.repetitions(30),
-            goal=at_most(2),
         )

@@ -6,9 +6,11 @@ A later change may raise a figure of the table, with its reason beside it.
 from __future__ import annotations
 
 import asyncio
+import re
 import sys
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from pathlib import Path
 from typing import Any, NamedTuple, TypeAlias
 
 import msgspec
@@ -33,6 +35,7 @@ pytestmark = [
     ),
 ]
 
+PAGE = Path(__file__).parents[1] / "docs/benchmarks/README.md"
 WAIT_S = 30.0
 WARM_CALLS = 3
 TRACED_CALLS = 5
@@ -253,6 +256,15 @@ async def test_a_tool_call_passes_few_functions_and_rooms(name: str) -> None:
         walk = await walk_of(call)
     found = Limits(walk.frames, walk.rooms, walk.changes)
     assert all(map(int.__le__, found, limits)), f"{name}: {limits}\n{walk}"
+
+
+def test_the_page_of_benchmarks_tells_the_frames_of_each_route() -> None:
+    _, _, table = PAGE.read_text("utf-8").partition("## Frames of a call")
+    rows = re.findall(r"^\| (.+?) \| ≤ (\d+) \| (\d+) \|$", table, re.MULTILINE)
+    assert {name: int(frames) for name, _, frames in rows} == {
+        name: limits.frames for name, (_, _, limits) in ROUTES.items()
+    }
+    assert [name for name, goal, frames in rows if int(frames) > int(goal)] == []
 
 
 @pytest.mark.parametrize("revision", [HANDSHAKE, PER_REQUEST])

@@ -76,6 +76,13 @@ def ours() -> App:
     return server.asgi()
 
 
+def frozen() -> App:
+    """Return our server, which keeps the objects of its start out of garbage collections."""
+    from bench.programs.ours_http import server
+
+    return server.asgi(freeze_gc=True)
+
+
 def plain() -> App:
     """Return our server without the encoders of the extra `fast`."""
     modules: dict[str, Any] = sys.modules
@@ -139,6 +146,7 @@ if __name__ == "__main__":
     kind, *rest = sys.argv[1:]
     apps: dict[str, Callable[..., App]] = {
         "ours": ours,
+        "frozen": frozen,
         "plain": plain,
         "official": official,
         "clustered": clustered,
@@ -146,4 +154,4 @@ if __name__ == "__main__":
         "bare_streams": bare_streams,
         "static": lambda: static,
     }
-    serve(apps[kind](*rest), lifespan="on" if kind == "official" else "off")
+    serve(apps[kind](*rest), lifespan="on" if kind in ("official", "frozen") else "off")

@@ -9,14 +9,14 @@ from bench.about import About
 from bench.curves.measuring import Curve, Point
 from bench.pages.__main__ import draw
 from bench.pages.charts import Mark, Ratio, curve_chart, ratio_chart
-from bench.pages.contract import CONTRACT, kept
+from bench.pages.contract import CONTRACT, kept, with_goals
 from bench.pages.pages import pages
 from bench.pages.results import FOLDER, load, write
 from bench.pages.svg import MISS
 from bench.peers.measuring import OURS, Report, Row
 from bench.rounds import Bare, merged, named
+from bench.sampling import Goal, at_least, at_most
 from bench.sampling import Row as Pair
-from bench.sampling import at_least
 
 ABOUT = About(
     command="python -m bench peers --quick",
@@ -104,6 +104,24 @@ def test_the_same_row_is_named_after_the_row_before() -> None:
 def test_rounds_are_one_row_with_its_median() -> None:
     (row,) = merged("http", [[pair("calls", figure)] for figure in (0.8, 1.2, 1.0)])
     assert (row.row.ratio, row.ratios, row.met) == (1.0, [0.8, 1.2, 1.0], True)
+
+
+@pytest.mark.parametrize(
+    ("name", "figure", "goal", "met"),
+    [
+        ("HTTP, 2026-07-28", 1.2, at_least(1.15), True),
+        ("HTTP, 2026-07-28", 1.1, at_least(1.15), False),
+        ("import mcp_gen", 1.3, at_most(1.4), True),
+        # The limit is in the row itself.
+        ("idle session / 3 KB", 1.1, at_most(1), False),
+        ("of no contract", 0.95, at_least(0.9), True),
+    ],
+)
+def test_a_row_has_the_goal_of_the_contract_or_its_own(
+    name: str, figure: float, goal: Goal, met: bool
+) -> None:
+    (row,) = with_goals(merged("a group", [[pair(name, figure)]]))
+    assert (row.row.goal, row.row.met, row.met) == (goal, met, met)
 
 
 def test_the_contract_names_rows_that_are_measured() -> None:

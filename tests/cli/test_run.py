@@ -394,6 +394,16 @@ def test_development_mode_says_what_blocks(write: Write) -> None:
         process.says("tool 'color' blocked the event loop for ")
 
 
+def test_nothing_is_said_of_what_blocks_unless_it_is_asked_for(write: Write) -> None:
+    speaker = Speaker(HANDSHAKE)
+    text = ONE.replace('    return "red"', '    __import__("time").sleep(0.2)\n    return "red"')
+    with started(mcp_gen("run", write("one.py", text))) as process:
+        process.send(*speaker.opening, speaker.call(1, "color"))
+        assert process.answer(1)["result"]["content"][0]["text"] == "red"
+        process.close_stdin()
+        assert (process.ended(), process.stderr) == (0, "")
+
+
 def test_a_lifespan_that_does_not_start_is_said_in_one_line(write: Write) -> None:
     path = write(
         "life.py",

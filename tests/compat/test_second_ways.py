@@ -6,6 +6,7 @@ from typing import Any
 
 from mcp_gen import Client
 from mcp_gen.compat.json_values import Json
+from mcp_gen.compat.reference.call import ReferenceCall
 from mcp_gen.compat.reference.client_script import ClientScript, ScriptFailure
 from mcp_gen.compat.reference.http.endpoint import ReferenceEndpoint
 from mcp_gen.compat.reference.http.exchanges import EndpointRequest, EndpointResponse
@@ -39,6 +40,22 @@ async def test_a_server_whose_sessions_cannot_be_ended_is_not_judged_by_what_com
     ended = outcome(report, "http:session:ended")
     why = "the server does not let clients end sessions"
     assert (ended.verdict, ended.why) == ("not tested", why)
+
+
+class AsksNobody(ReferenceServer):
+    """Asks the client nothing."""
+
+    async def run_ask_user(self, call: ReferenceCall, arguments: Json) -> Json:
+        return {"content": [{"type": "text", "text": "Nobody"}]}
+
+    run_ask_model = run_ask_roots = run_ask_user
+
+
+async def test_a_server_that_asks_nothing_is_not_judged_by_its_questions() -> None:
+    rule = "cancellation:sent:late-answer"
+    late = outcome(await examined(AsksNobody, HANDSHAKE, rule, areas={"cancellation"}), rule)
+    why = "the server has cancelled no request of its own"
+    assert (late.verdict, late.why) == ("not tested", why)
 
 
 async def test_a_task_of_the_reference_server_fails_where_its_tool_tells_of_an_error() -> None:

@@ -81,6 +81,17 @@ def takes(change: Callable[..., tuple[Any, ...]]) -> Callable[[AsyncMethod], Asy
     return instead
 
 
+def works_once(original: AsyncMethod) -> AsyncMethod:
+    """Fail from the second time on."""
+    times = iter([True])
+
+    async def method(*arguments: Any, **options: Any) -> Any:
+        assert next(times, False)
+        return await original(*arguments, **options)
+
+    return method
+
+
 def once() -> MemoryOnceStore:
     return MemoryOnceStore(60.0, time.monotonic)
 
@@ -197,6 +208,13 @@ FAULTS = {
         "release",
         gives(True),
         "test_a_claim_that_is_given_back_can_be_taken_at_once",
+    ),
+    "a task that can be forgotten but once": Fault(
+        TaskStoreSuite,
+        MemoryTaskStore,
+        "forget",
+        works_once,
+        "test_a_task_that_is_forgotten_is_gone",
     ),
     "values of everyone": Fault(
         OnceStoreSuite,
