@@ -13,11 +13,13 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self
 
-__all__ = ["Child", "ChildEnded", "end_programs_too", "environment"]
+__all__ = ["Child", "ChildEnded", "end_programs_too", "environment", "printed_by"]
 
 ROOT = Path(__file__).parents[1]
 LIFE_S = 600.0
 """No program under test lives longer, whatever happens. A group of rows shares its programs."""
+PRINTS_S = 60.0
+"""Longest run of a program that prints what it has measured."""
 REST_S = 1.0
 """Longest wait for a program to rest after its last answer, before its CPU time is read."""
 
@@ -34,6 +36,20 @@ class ChildEnded(Exception):
 def environment() -> dict[str, str]:
     """Return the environment of a child, with bytecode caching enabled as for users."""
     return {k: v for k, v in os.environ.items() if k != "PYTHONDONTWRITEBYTECODE"}
+
+
+def printed_by(command: Sequence[str]) -> list[float]:
+    """Run a program to its end, and return the numbers that it prints."""
+    ran = subprocess.run(
+        command,
+        cwd=ROOT,
+        env=environment(),
+        capture_output=True,
+        text=True,
+        check=True,
+        timeout=PRINTS_S,
+    )
+    return [float(one) for one in ran.stdout.split()]
 
 
 def end_programs_too() -> None:

@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-import subprocess
 import sys
 import time
 from collections.abc import Iterator
 from functools import partial
 
-from bench.child import ROOT, Child, environment
+from bench.child import Child, printed_by
 from bench.requests import HANDSHAKE, initialize
 from bench.sampling import Row, Settings, at_most, compare
 
 __all__ = ["rows"]
 
-LIMIT_S = 30.0
 BARE = "import asyncio, msgspec"
 
 # Not ru_maxrss: a child begins with its parent's.
@@ -75,16 +73,7 @@ def _import_mb(statement: str, before: str = "") -> float:
 
 def _measured(statement: str, before: str) -> tuple[float, float]:
     program = _PROGRAM.format(statement=statement, before=before)
-    ran = subprocess.run(
-        [sys.executable, "-c", program],
-        cwd=ROOT,
-        env=environment(),
-        capture_output=True,
-        text=True,
-        check=True,
-        timeout=LIMIT_S,
-    )
-    time_ms, size_mb = map(float, ran.stdout.split())
+    time_ms, size_mb = printed_by([sys.executable, "-c", program])
     return time_ms, size_mb
 
 

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import asyncio
-import subprocess
 import sys
 from collections.abc import Iterator
 from functools import partial
 
 import uvloop
 
-from bench.child import ROOT, Child, environment
+from bench.child import Child, printed_by
 from bench.http import per_request
 from bench.load import Load
 from bench.requests import PER_REQUEST
@@ -19,7 +18,6 @@ from bench.sampling import Row, Settings, compare, in_turn, row_of
 __all__ = ["rows"]
 
 CALLS = 4000
-LIMIT_S = 60.0
 
 _PROGRAM = """
 import gc, sys, time
@@ -67,16 +65,8 @@ def rows(settings: Settings) -> Iterator[Row]:
 
 def _collection_ms(how: str) -> float:
     """Return how long the garbage collector looks through all objects of a server once."""
-    ran = subprocess.run(
-        [sys.executable, "-c", _PROGRAM, how],
-        cwd=ROOT,
-        env=environment(),
-        capture_output=True,
-        text=True,
-        check=True,
-        timeout=LIMIT_S,
-    )
-    return float(ran.stdout)
+    (took_ms,) = printed_by([sys.executable, "-c", _PROGRAM, how])
+    return took_ms
 
 
 def _at(place: float, times_ms: list[float]) -> float:

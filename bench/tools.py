@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
@@ -14,7 +13,7 @@ from typing import Any
 from msgspec import Raw
 
 import mcp_wire
-from bench.child import ROOT, environment
+from bench.child import printed_by
 from bench.requests import HANDSHAKE
 from bench.sampling import Row, Settings, compare, row_of
 from mcp_gen import Server
@@ -24,7 +23,6 @@ from mcp_gen.session.peer.session import RequestOrigin
 __all__ = ["rows"]
 
 MANY, FEW = 10_000, 10
-LIMIT_S = 60.0
 START_S = 0.5
 
 # Each function has code and annotations of its own, as those of a large program have. They are
@@ -69,16 +67,8 @@ def rows(settings: Settings) -> Iterator[Row]:
 
 
 def _start_s(how: str) -> float:
-    ran = subprocess.run(
-        [sys.executable, "-c", _PROGRAM, str(MANY), how],
-        cwd=ROOT,
-        env=environment(),
-        capture_output=True,
-        text=True,
-        check=True,
-        timeout=LIMIT_S,
-    )
-    return float(ran.stdout)
+    (took_s,) = printed_by([sys.executable, "-c", _PROGRAM, str(MANY), how])
+    return took_s
 
 
 def _server(tools: int) -> Server:

@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-import subprocess
 import time
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 
-from bench.child import ROOT, environment
+from bench.child import printed_by
 from bench.peers.measuring import Effort, Row, in_rounds
 from bench.peers.sides import Side
 from bench.requests import initialize
 
 __all__ = ["rows"]
 
-LIMIT_S = 60.0
 _PYTHON = """\
 import time
 started = time.perf_counter()
@@ -59,13 +57,5 @@ def _start_ms(side: Side) -> float:
 def _import_ms(side: Side) -> float:
     command, statement = side.imports
     program = _NODE if "await" in statement else _PYTHON
-    ran = subprocess.run(
-        [*command, program.format(statement=statement)],
-        cwd=ROOT,
-        env=environment(),
-        capture_output=True,
-        text=True,
-        check=True,
-        timeout=LIMIT_S,
-    )
-    return float(ran.stdout)
+    (took_ms,) = printed_by([*command, program.format(statement=statement)])
+    return took_ms
