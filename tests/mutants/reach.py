@@ -36,6 +36,9 @@ SKIPPED = ("tests/mutants/", "tests/peers/", "tests/typing/")
 FILES_AT_ONCE = 60
 """Test files traced by one run of pytest; a run that is ended loses no more than these."""
 
+WAITING = 1
+"""Processes of a traced run beside those asked for: for a third of the time tests only wait."""
+
 CHILD_FOLDER = Path("tests", "mutants", "traced_child")
 LEAST_SHARE = 0.1
 _META = "map.json"
@@ -146,7 +149,7 @@ def make(
         part = missing[:: -(-len(missing) // FILES_AT_ONCE)]
         say(f"tracing tests: {done} of {len(files)} files are done")
         where = folder / f"map-{len(list(folder.glob('map-*')))}"
-        share = _trace(where, copy, part, jobs)
+        share = _trace(where, copy, part, jobs + WAITING)
         hashes = {name: files[name] for name in part}
         meta = {"root": str(copy), "files": hashes, "share": round(share, 3)}
         (where / _META).write_text(json.dumps(meta))
@@ -179,7 +182,7 @@ def _trace(folder: Path, copy: Path, files: list[str], jobs: int) -> float:
     folder.mkdir(parents=True)
     words = ["-q", "-p", "no:cacheprovider", "-p", "tests.mutants.tracing", "--tb=line"]
     if len(files) > jobs:
-        words += ["-n", str(jobs)]
+        words += ["-n", str(jobs), "--dist", "worksteal"]
     with (folder / "log.txt").open("w") as log:
         process = subprocess.Popen(
             [sys.executable, "-m", "pytest", *words, *files],
