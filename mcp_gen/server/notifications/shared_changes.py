@@ -42,6 +42,8 @@ COMPLETION = "server.completion"
 """Topic of the bus: a URL elicitation is complete."""
 MAX_UNSENT = 1000
 """Maximum number of notifications that wait for a bus that is down; changes do not count."""
+RETRY_S = 5.0
+"""Seconds until what a bus refused is published again: such a bus is up, and calls nobody."""
 
 
 class _Notice(Struct, array_like=True):
@@ -61,10 +63,10 @@ _decode_notice = msgspec.json.Decoder(_Notice).decode
 class SharedChanges:
     """Publishes the changes of one server to all nodes, and sends those of all nodes to clients.
 
-    While the bus is down, changes go to the clients of this node, and to all when it is up again.
-    After a gap clients are told that every list and each resource they subscribed to may have
-    changed. Notifications of extensions and completions of URL elicitations go the same way; after
-    a gap they are not made up for.
+    While the bus is down or refuses, changes go to the clients of this node, and to all when it
+    takes them again. After a gap clients are told that every list and each resource they subscribed
+    to may have changed. Notifications of extensions and completions of URL elicitations go the same
+    way; after a gap they are not made up for.
 
     Args:
         notifier: Notifier of the server.
@@ -77,8 +79,9 @@ class SharedChanges:
         self._kernel = kernel
         self._cluster = cluster
         self._loop: asyncio.AbstractEventLoop | None = None
-        self._unsent: dict[tuple[str, bytes], None] = {}
-        """Topics and bodies that wait to be published, in order."""
+        self._unsent: dict[tuple[str, bytes], bool] = {}
+        """Topics and bodies that wait to be published, in order; True if clients here know."""
+        self._retry: asyncio.TimerHandle | None = None
         self._numbers = count()
         self._publishing: asyncio.Task[None] | None = None
         self._completing: set[asyncio.Task[None]] = set()
@@ -101,6 +104,8 @@ class SharedChanges:
 
     async def aclose(self) -> None:
         """Publish what waits, and take part no more."""
+        if self._retry is not None:
+            self._retry.cancel()
         if self._publishing is not None:
             await asyncio.wait([self._publishing], timeout=1.0)
         self._notifier.shared = None
@@ -134,11 +139,11 @@ class SharedChanges:
         if topic != CHANGE and len(self._unsent) >= MAX_UNSENT:
             _log.warning("other nodes are not told of a notification: too many wait for the bus")
             return False
-        self._unsent[topic, body] = None
-        if not self._cluster.bus.is_up:
-            return False
-        self._publish_soon()
-        return True
+        is_up = self._cluster.bus.is_up
+        self._unsent[topic, body] = not is_up
+        if is_up:
+            self._publish_soon()
+        return is_up
 
     def _publish_soon(self) -> None:
         if self._unsent and self._publishing is None and self._loop is not None:
@@ -149,21 +154,29 @@ class SharedChanges:
             while self._unsent:
                 first = next(iter(self._unsent))
                 # Before it is sent: the same change may come again in the meantime.
-                del self._unsent[first]
+                is_known = self._unsent.pop(first)
                 try:
                     await self._cluster.bus.publish(*first)
                 except StoreDown as error:
                     _log.warning("other nodes could not be told of a change yet: %s", error)
                     # First again: changes keep their order.
-                    self._unsent = {first: None, **self._unsent}
+                    self._unsent = {first: is_known, **self._unsent}
                     self._deliver_unsent()
+                    self._retry_later()
                     return
         finally:
             self._publishing = None
 
     def _deliver_unsent(self) -> None:
-        for topic, body in self._unsent:
-            self._deliver(topic, body)
+        for (topic, body), is_known in self._unsent.items():
+            if not is_known:
+                self._deliver(topic, body)
+        self._unsent = dict.fromkeys(self._unsent, True)
+
+    def _retry_later(self) -> None:
+        """Publish again after a while: a bus that refuses without being down does not call."""
+        if self._loop is not None and self._cluster.bus.is_up:
+            self._retry = self._loop.call_later(RETRY_S, self._publish_soon)
 
     def _on_message(self, message: BusMessage) -> None:
         self._deliver(message.topic, message.body)

@@ -8,6 +8,8 @@ from typing import Any
 import pytest
 
 from mcp_gen.cluster import MemoryCluster
+from mcp_gen.core.stores.failures import BusDown
+from mcp_gen.server.notifications import shared_changes
 from mcp_gen.server.notifications.topics import decode_topic, encode_topic, updated
 from tests.cluster.sessions.changing import URI, changing_server, heard_one, methods, settled
 from tests.cluster.sessions.nodes import Nodes, eventually, nodes_of
@@ -118,6 +120,34 @@ async def test_a_change_during_an_outage_of_a_node_reaches_all_after_it() -> Non
         nodes.clusters[0].reconnect()
         await eventually(lambda: methods(opened)[1:] == ["tools/list_changed"])
         await client.aclose()
+
+
+@pytest.mark.parametrize("refusals", [1, 3])
+async def test_a_change_that_a_full_bus_refuses_is_told_here_once_and_to_all_when_it_is_taken(
+    refusals: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with nodes_of(changing_server, 2) as nodes:
+        listeners = [await listening(nodes, at) for at in (0, 1)]
+        here, there = (opened for _, opened in listeners)
+        bus = nodes.clusters[0].bus
+        publish, refused = bus.publish, list[str]()
+
+        async def refuse(topic: str, body: bytes) -> str:
+            if len(refused) < refusals:
+                refused.append(topic)
+                raise BusDown("used memory > 'maxmemory'")
+            assert methods(here)[1:] == ["tools/list_changed"]
+            assert methods(there)[1:] == []
+            return await publish(topic, body)
+
+        monkeypatch.setattr(bus, "publish", refuse)
+        monkeypatch.setattr(shared_changes, "RETRY_S", 0.01)
+        nodes.servers[0].notify.tool_list_changed()
+        await eventually(lambda: methods(there)[1:] == ["tools/list_changed"])
+        await eventually(lambda: methods(here)[1:] == ["tools/list_changed"] * 2)
+        assert len(refused) == refusals
+        for client, _ in listeners:
+            await client.aclose()
 
 
 async def test_a_gap_is_filled_with_every_list_and_each_subscribed_resource() -> None:

@@ -242,13 +242,21 @@ class Client(ABC):
             now_s = self.ledger.now_s()
             is_calm = self.ledger.quiet_since(now_s - CALM_S, even_busy=True)
             if (is_calm and now_s - answered_s > LATE_S) or now_s - began_s > LIMIT_S:
-                self.ledger.blame("update lost", f"{self.who}: since {began_s:.1f} s, from {pid}")
+                said = (
+                    f"{self.who}: since {began_s:.1f} s, answered at {answered_s:.1f} s by {pid}; "
+                    f"it hears since {since_s:.1f} s, and heard at {self._heard_s()}"
+                )
+                self.ledger.blame("update lost", said)
                 return
         self.ledger.checks["updates after a change"] += 1
         await asyncio.sleep(0.5)
         number = sum(at_s >= began_s for at_s in heard)
         if self.ledger.quiet_since(began_s - 1) and number != 1 and self.hears_s == since_s:
             self.ledger.blame("update doubled", f"{self.who}: {number} for one change")
+
+    def _heard_s(self) -> list[float]:
+        """Return the times of the last updates of all its resources."""
+        return sorted(round(at_s, 1) for times in self.updates.values() for at_s in times)[-8:]
 
     async def task(self) -> None:
         """Run a tool as a task, and fetch its result."""
