@@ -13,8 +13,10 @@ import multiprocessing
 import os
 import socket
 import sys
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from types import FrameType, ModuleType
 from typing import IO, Any, NamedTuple
 
@@ -117,13 +119,19 @@ class StdioPeer:
 class HttpPeer:
     """An HTTP server, asked over one connection."""
 
-    def __init__(self, counted: Counted, connection: socket.socket) -> None:
+    def __init__(self, counted: Counted, pid: int, connection: socket.socket) -> None:
         self.counted = counted
+        self._pid = pid
         self._connection = connection
         self._stream = connection.makefile("rb")
 
     def ask(self, body: bytes, headers: dict[str, str]) -> tuple[int, dict[str, str]]:
-        """POST a body in one write, and return the answer's status and headers."""
+        """POST a body in one write to a server that waits; return the answer's status and headers.
+
+        A request that came before the server waits again would save it that: how many do depends on
+        the machine.
+        """
+        _until_it_sleeps(self._pid)
         fields = {
             "host": "localhost",
             "accept": "application/json, text/event-stream",
@@ -142,15 +150,21 @@ class HttpPeer:
         return status, answered
 
 
+def _until_it_sleeps(pid: int) -> None:
+    stat, end_s = Path(f"/proc/{pid}/stat"), time.monotonic() + WAIT_S
+    while stat.exists() and stat.read_text().rpartition(")")[2].split()[0] != "S":
+        assert time.monotonic() < end_s, "the server is busy"
+
+
 @contextmanager
-def _running(serve: Any, program: str, revision: str) -> Iterator[tuple[Counted, Any, Any]]:
+def _running(serve: Any, program: str, revision: str) -> Iterator[tuple[Counted, int, Any, Any]]:
     counted = Counted()
     stdin, given = os.pipe()
     heard, stdout = os.pipe()
     child = fork(serve, _Order(counted, program, revision), stdin, stdout, os.dup(2))
     with open(given, "wb", 0) as to, open(heard, "rb") as out:
         try:
-            yield counted, to, out
+            yield counted, child.pid, to, out
         finally:
             child.terminate()
             child.join(WAIT_S)
@@ -159,17 +173,17 @@ def _running(serve: Any, program: str, revision: str) -> Iterator[tuple[Counted,
 @contextmanager
 def stdio_peer(program: str, revision: str) -> Iterator[StdioPeer]:
     """Start a server over stdio, `ours` or `bare`."""
-    with _running(_serve_stdio, program, revision) as ends:
-        yield StdioPeer(*ends)
+    with _running(_serve_stdio, program, revision) as (counted, _, given, heard):
+        yield StdioPeer(counted, given, heard)
 
 
 @contextmanager
 def http_peer(program: str, revision: str) -> Iterator[HttpPeer]:
     """Start a server over HTTP, `ours` or `bare`, and connect to it."""
-    with _running(_serve_http, program, revision) as (counted, _, heard):
+    with _running(_serve_http, program, revision) as (counted, pid, _, heard):
         address = ("127.0.0.1", int(heard.readline()))
         with socket.create_connection(address, WAIT_S) as connection:
-            yield HttpPeer(counted, connection)
+            yield HttpPeer(counted, pid, connection)
 
 
 def _serve_stdio(order: _Order) -> None:
@@ -186,6 +200,21 @@ def _serve_stdio(order: _Order) -> None:
         server.run("stdio")
 
 
+class _WithoutTick(uvicorn.Server):
+    """The web server without what it does ten times a second: on a slow machine more per call."""
+
+    async def main_loop(self) -> None:
+        """Wait until a signal ends the server."""
+        self._loop, self._ended = asyncio.get_running_loop(), asyncio.Event()
+        await self.on_tick(0)
+        await self._ended.wait()
+
+    def handle_exit(self, sig: int, frame: FrameType | None) -> None:
+        """End the server."""
+        super().handle_exit(sig, frame)
+        self._loop.call_soon_threadsafe(self._ended.set)
+
+
 def _serve_http(order: _Order) -> None:
     from bench.programs import http
     from bench.programs.ours import server
@@ -200,4 +229,4 @@ def _serve_http(order: _Order) -> None:
         app, loop="asyncio", http="h11", lifespan="off", access_log=False, log_level="warning"
     )
     order.counted.start()
-    uvicorn.Server(config).run(sockets=[listener])
+    _WithoutTick(config).run(sockets=[listener])
