@@ -12,6 +12,7 @@ from functools import cache
 from typing import Any, NamedTuple, NoReturn
 
 import msgspec
+from msgspec import Struct
 
 import mcp_wire
 from mcp_gen.core.errors import UsageError
@@ -21,7 +22,7 @@ from mcp_wire.bounds import BOUNDS, REACHES
 __all__ = ["bounded_fields", "broken_bounds", "check_bounds"]
 
 
-class _Bound(NamedTuple):
+class _Bound(Struct, frozen=True):
     steps: tuple[str, ...]
     keyword: str
     limit: Any

@@ -12,10 +12,10 @@ import os
 from collections.abc import Callable, Sequence
 from functools import cache, partial
 from importlib import import_module
-from typing import Any, NamedTuple, TypeAlias, cast
+from typing import Any, TypeAlias, cast
 
 import msgspec
-from msgspec import Raw
+from msgspec import Raw, Struct
 from msgspec.structs import replace
 
 __all__ = [
@@ -171,7 +171,7 @@ def decode_base64(text: str) -> bytes:
 # --- the extra `fast` ---
 
 
-class _Base64(NamedTuple):
+class _Base64(Struct, frozen=True):
     """Functions of pybase64."""
 
     encode: Callable[[bytes], bytes]

@@ -9,7 +9,7 @@ import uuid
 from collections import abc
 from collections.abc import Iterable, Iterator
 from types import NoneType
-from typing import Any, Literal, NamedTuple, cast, get_args, get_origin, is_typeddict
+from typing import Any, Literal, cast, get_args, get_origin, is_typeddict
 
 from msgspec import Struct
 
@@ -48,7 +48,7 @@ OBJECTS = frozenset({dict, abc.Mapping, abc.MutableMapping})
 """Types that JSON represents as objects, besides classes with fields."""
 
 
-class _JsonShape(NamedTuple):
+class _JsonShape(Struct, frozen=True):
     """JSON representation of a type."""
 
     shape: Literal["text", "integer", "array", "object"]

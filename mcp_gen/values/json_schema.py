@@ -5,10 +5,10 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache, partial
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 import msgspec
-from msgspec import UNSET
+from msgspec import UNSET, Struct
 
 from mcp_gen.core.checks.finite import find_non_finite
 from mcp_gen.core.errors import UsageError
@@ -29,7 +29,7 @@ _PATH = {"type": "string", "format": "path"}
 """The same that pydantic publishes for a path."""
 
 
-class Member(NamedTuple):
+class Member(Struct, frozen=True):
     """One parameter, as input of its JSON Schema."""
 
     name: str

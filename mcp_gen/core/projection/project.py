@@ -163,7 +163,7 @@ class _KeptField(NamedTuple):
     """The target's annotation if a plain value may not fit it; None if it always fits."""
 
 
-class _OpenMap(NamedTuple):
+class _OpenMap(Struct, frozen=True):
     """A field of the target that holds an open map, and the struct that says what is in it."""
 
     name: str
@@ -172,7 +172,7 @@ class _OpenMap(NamedTuple):
     described_by: type[Struct]
 
 
-class _StructPlan(NamedTuple):
+class _StructPlan(Struct, frozen=True):
     """Plan to convert one struct to the struct of the same name at the target."""
 
     target: type[Struct]

@@ -61,7 +61,7 @@ Apply: TypeAlias = Callable[[Projection, Any, dict[str, Any], str], Collection[s
 """Changes the target's fields; returns the dropped source fields that it has stored elsewhere."""
 
 
-class Rule(NamedTuple):
+class Rule(Struct, frozen=True):
     """The rewrite rule of one type.
 
     Args:

@@ -5,7 +5,9 @@ Source: https://html.spec.whatwg.org/multipage/server-sent-events.html#parsing-a
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
+
+from msgspec import Struct
 
 from mcp_gen.core.errors import MessageTooLarge
 
@@ -64,7 +66,7 @@ def retry(after_ms: int) -> bytes:
     return f"retry: {after_ms}\n\n".encode()
 
 
-class Event(NamedTuple):
+class Event(Struct, frozen=True):
     """A parsed event that has data.
 
     Args:

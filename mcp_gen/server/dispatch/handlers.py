@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
+
+from msgspec import Struct
 
 import mcp_wire
 from mcp_gen.core.projection.project import restate
@@ -34,7 +36,7 @@ if TYPE_CHECKING:
 __all__ = ["HandlerParts", "Handlers"]
 
 
-class HandlerParts(NamedTuple):
+class HandlerParts(Struct, frozen=True):
     """Parts of a server that its handlers answer from."""
 
     kernel: Kernel[Context]

@@ -61,9 +61,11 @@ class TasksOnDemand:
         from mcp_gen.server.tasks.setup import create_task_manager
         from mcp_wire.extensions.tasks import EXTENSION
 
-        kernel, declarations, notify, tools = self._parts[:4]
-        options = self._options or Tasks()
-        self.manager = create_task_manager(kernel, tools, notify.listeners, self._served, options)
+        parts = self._parts
+        kernel, declarations = parts.kernel, parts.declarations
+        self.manager = create_task_manager(
+            kernel, parts.tools, parts.notify.listeners, self._served, self._options or Tasks()
+        )
         # The first mount replaces the handlers of the kernel.
         if isinstance(kernel.handlers, Handlers):
             kernel.handlers.enable_tasks(self.manager)

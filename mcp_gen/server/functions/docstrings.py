@@ -5,7 +5,8 @@ from __future__ import annotations
 import inspect
 import re
 from collections.abc import Iterator
-from typing import NamedTuple
+
+from msgspec import Struct
 
 __all__ = ["DocstringInfo", "parse_docstring"]
 
@@ -22,7 +23,7 @@ _FIELD = (
 )
 
 
-class DocstringInfo(NamedTuple):
+class DocstringInfo(Struct, frozen=True):
     """Parts of a parsed docstring."""
 
     text: str | None

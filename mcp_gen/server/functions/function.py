@@ -12,11 +12,12 @@ from typing import (
     Any,
     ForwardRef,
     Literal,
-    NamedTuple,
     get_args,
     get_origin,
     get_type_hints,
 )
+
+from msgspec import Struct
 
 from mcp_gen.core.errors import UsageError
 from mcp_gen.server.context.blocking import BlockingContext
@@ -34,7 +35,7 @@ _BOTH_WAYS = inspect.Parameter.POSITIONAL_OR_KEYWORD
 _BY_KEYWORD = inspect.Parameter.KEYWORD_ONLY
 
 
-class Passed(NamedTuple):
+class Passed(Struct, frozen=True):
     """A parameter of a function: what `inspect.Parameter` knows of it, but for the annotation."""
 
     name: str
@@ -44,7 +45,7 @@ class Passed(NamedTuple):
     """Default value, or `NO_DEFAULT`."""
 
 
-class FunctionInfo(NamedTuple):
+class FunctionInfo(Struct, frozen=True):
     """Facts about a function, method, partial or callable object, from its definition."""
 
     function: Callable[..., Any]

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, Literal, Protocol
+
+from msgspec import Struct
 
 if TYPE_CHECKING:
     from mcp_gen.server.listing.listing import Listing
@@ -30,7 +32,7 @@ class Registries(Protocol):
     prompts: PromptRegistry
 
 
-class FeatureKind(NamedTuple):
+class FeatureKind(Struct, frozen=True):
     """Kind of listed item: tool, prompt, resource or resource template."""
 
     feature: Literal["prompts", "resources", "tools"]

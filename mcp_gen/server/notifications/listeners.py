@@ -8,9 +8,9 @@ from __future__ import annotations
 import asyncio
 from collections import deque
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterator, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeAlias
+from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 
-from msgspec import Raw
+from msgspec import Raw, Struct
 
 from mcp_gen.core.extensions.extensions import filter_of
 from mcp_gen.server.context.context import origin_of
@@ -49,7 +49,7 @@ async def _nothing(topic: Any) -> Sequence[EncodedNotification]:
     return ()
 
 
-class GrantedFilter(NamedTuple):
+class GrantedFilter(Struct, frozen=True):
     """Part of a subscription filter that an extension grants."""
 
     fields: dict[str, Any]

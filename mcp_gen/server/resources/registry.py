@@ -7,9 +7,10 @@ order; the first one whose pattern and parameter types match the URI is used.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import msgspec
+from msgspec import Struct
 from msgspec.structs import asdict, astuple, replace
 
 from mcp_gen.core.errors import InvalidParams, McpError, ResourceNotFound, UsageError
@@ -34,7 +35,7 @@ if TYPE_CHECKING:
 __all__ = ["ResourceRegistry", "not_found"]
 
 
-class _Match(NamedTuple):
+class _Match(Struct, frozen=True):
     """Resource or template that matches a URI, with the arguments of its function."""
 
     item: FixedResource | TemplatedResource

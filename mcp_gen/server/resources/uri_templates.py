@@ -22,7 +22,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import Any
+
+from msgspec import Struct
 
 from mcp_gen.core.errors import UsageError
 from mcp_gen.server.resources.uris import check_literal, decoded, is_traversal
@@ -46,7 +48,7 @@ _IN_QUERY = ":/?[]@!$'()*+,;="
 """Reserved characters that do not end a value of a query."""
 
 
-class _Variable(NamedTuple):
+class _Variable(Struct, frozen=True):
     """Variable of the path."""
 
     name: str

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import inspect
 from functools import cache
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import msgspec
+from msgspec import Struct
 
 import mcp_wire
 from mcp_gen.core.bounds import check_bounds
@@ -35,7 +36,7 @@ DEFAULT_TIMEOUT_S = 60.0
 _ATOMS = frozenset({bool, float, int, str, type(None)})
 
 
-class _CallPlan(NamedTuple):
+class _CallPlan(Struct, frozen=True):
     """Generated call of one revision, with its parameter names and its required ones."""
 
     call: Callable[..., Awaitable[Any]]
@@ -175,7 +176,7 @@ def _parameters(call: Callable[..., Any]) -> dict[str, inspect.Parameter]:
     return dict(parameters)
 
 
-class SendingLayer(NamedTuple):
+class SendingLayer(Struct, frozen=True):
     """Hooks and middleware of one server around the messages to a client."""
 
     outbound: HookSet

@@ -105,7 +105,7 @@ def test_a_docstring_without_other_text_has_none(docstring: str | None) -> None:
     ],
 )
 def test_what_only_looks_like_a_section_is_text(docstring: str) -> None:
-    assert parse_docstring(docstring) == (docstring, {})
+    assert parse_docstring(docstring) == DocstringInfo(docstring, {})
 
 
 def test_a_line_in_a_section_that_names_nothing_is_left_out() -> None:
