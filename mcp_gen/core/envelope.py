@@ -341,8 +341,9 @@ def _check_text(data: bytes, frame: Envelope) -> None:
 _SHALLOW_BYTES = 1024
 """Bytes at each end of a message in which its members are looked for if it cannot be decoded."""
 _MEMBER = rb'\s*"(?:jsonrpc|id|method)"\s*:\s*(?:"(?:[^"\\]|\\.)*"|-?[0-9]+)\s*'
-_before = re.compile(rb"\s*\{((?:" + _MEMBER + rb",)*)")
-_after = re.compile(rb"((?:," + _MEMBER + rb")*)\}\s*\Z")
+# Compiled with the first message that is too deep.
+_BEFORE = rb"\s*\{((?:" + _MEMBER + rb",)*)"
+_AFTER = rb"((?:," + _MEMBER + rb")*)\}\s*\Z"
 
 
 def _too_deep(data: bytes) -> ProtocolError:
@@ -350,7 +351,8 @@ def _too_deep(data: bytes) -> ProtocolError:
 
     It has the message's id if that stands before or after all that is nested.
     """
-    before, after = _before.match(data[:_SHALLOW_BYTES]), _after.search(data[-_SHALLOW_BYTES:])
+    before = re.match(_BEFORE, data[:_SHALLOW_BYTES])
+    after = re.search(_AFTER, data[-_SHALLOW_BYTES:])
     if before is not None and after is not None and is_balanced(data):
         try:
             frame = decode_frame(b'{%b"params":0%b}' % (before[1], after[1]))

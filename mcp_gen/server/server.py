@@ -33,10 +33,8 @@ from mcp_gen.server.prompts.completion import Completions
 from mcp_gen.server.prompts.registry import PromptRegistry
 from mcp_gen.server.resources.registry import ResourceRegistry
 from mcp_gen.server.serving.api import ServingApi
-from mcp_gen.server.serving.lifespan import Lifespan
 from mcp_gen.server.serving.option_checks import check_prefix, checks_server, scoped_items
 from mcp_gen.server.serving.parts import ServerParts
-from mcp_gen.server.serving.per_connection import PerConnection
 from mcp_gen.server.serving.runner import ServerRunner
 from mcp_gen.server.tools.registry import ToolRegistry
 from mcp_gen.session.kernel.kernel import Kernel
@@ -58,6 +56,8 @@ if TYPE_CHECKING:
     from mcp_gen.server.context.options import UnknownArguments
     from mcp_gen.server.dispatch.custom_methods import NotificationHandler, RequestHandler
     from mcp_gen.server.dispatch.extensions import OfferedHandlers
+    from mcp_gen.server.serving.lifespan import Lifespan
+    from mcp_gen.server.serving.per_connection import PerConnection
     from mcp_gen.server.session_state import SessionState
     from mcp_gen.server.tasks.manager import TaskManager
     from mcp_gen.server.tasks.options import Tasks
@@ -294,7 +294,7 @@ class Server(ToolsApi, ResourcesApi, CompletionsApi, ListsApi, ServingApi, Gener
                 kernel,
                 tools=self.tools,
                 mounts=self.mounts,
-                lifespan=Lifespan(self, lifespan) if lifespan else None,
+                lifespan=_lifespan_of(self, lifespan) if lifespan else None,
                 max_message_bytes=max_message_bytes,
                 has_state_keys=bool(request_state_keys),
                 check=on_demand.check,
@@ -333,6 +333,9 @@ class Server(ToolsApi, ResourcesApi, CompletionsApi, ListsApi, ServingApi, Gener
         Args:
             factory: Makes the server of a new connection.
         """
+        # Imported here: most servers serve all clients.
+        from mcp_gen.server.serving.per_connection import PerConnection
+
         return PerConnection(factory, Server, lambda server: server.runtime.runner)
 
     # --- composition ---
@@ -642,3 +645,12 @@ class Server(ToolsApi, ResourcesApi, CompletionsApi, ListsApi, ServingApi, Gener
             UsageError: see `ui_resource`.
         """
         self.runtime.apps.enable().add(uri, source, **described)
+
+
+def _lifespan_of(
+    server: Server[App], make: Callable[[Server[Any]], AbstractAsyncContextManager[App]]
+) -> Lifespan[Server[App]]:
+    # Imported here: many servers have none.
+    from mcp_gen.server.serving.lifespan import Lifespan
+
+    return Lifespan(server, make)

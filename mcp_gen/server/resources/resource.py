@@ -30,7 +30,6 @@ from mcp_gen.server.listing.icons import check_icons
 from mcp_gen.server.listing.scopes import check_scopes
 from mcp_gen.server.listing.tags import check_tags
 from mcp_gen.server.resources.contents import BINARY, TEXT, mime_type_of
-from mcp_gen.server.resources.uri_templates import UriTemplate
 from mcp_gen.server.resources.uris import check_prefix, check_uri
 from mcp_wire import Wire, common, latest
 
@@ -140,6 +139,9 @@ class TemplatedResource:
         self.scopes = check_scopes(given.pop("scopes", None), f"{what}: scopes")
         self.parameters = {one.name: one for one in self.signature.parameters}
         lists = {one.name for one in self.signature.parameters if is_collection(one.hint)}
+        # Loaded with the first template.
+        from mcp_gen.server.resources.uri_templates import UriTemplate
+
         self.template = UriTemplate(uri_template, frozenset(lists))
         self.prefix = self.template.prefix
         """Literal beginning of all URIs of the template."""
