@@ -12,7 +12,7 @@ from mcp_gen.compat.reference.server import ReferenceServer
 from mcp_gen.compat.reference.serving import DuplexServing
 from mcp_gen.compat.wire.openers import MemoryOpener
 from mcp_gen.core.errors import TransportError
-from tests.support.frames import HANDSHAKE, PER_REQUEST
+from tests.support.frames import HANDSHAKE, PER_REQUEST, each_lifecycle
 
 SUPPORTED = "1999-01-01"
 
@@ -35,6 +35,11 @@ async def locked(peer: type[ReferenceServer], *revisions: str) -> Any:
 async def test_a_server_promises_something_at_each_revision_that_it_lists() -> None:
     lock = await locked(ReferenceServer, HANDSHAKE, PER_REQUEST)
     assert set(lock.revisions) == {HANDSHAKE, PER_REQUEST}
+
+
+@each_lifecycle
+async def test_the_name_of_a_server_is_read_where_the_revision_has_it(revision: str) -> None:
+    assert (await locked(ReferenceServer, revision)).server["name"] == "mcp-gen reference server"
 
 
 async def test_a_revision_that_a_server_does_not_list_is_none_that_it_speaks() -> None:
