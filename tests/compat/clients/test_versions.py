@@ -1,0 +1,33 @@
+"""The header that names the revision: which requests of a client are judged by it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import mcp_wire
+from mcp_gen.compat.checks.clients.http import requests_name_their_revision
+from mcp_gen.compat.checks.found import Found
+from mcp_gen.compat.transcript import Transcript
+from tests.support.frames import PER_REQUEST, encoded
+
+
+def found_with(meta: dict[str, Any]) -> Found:
+    """Return what is found of a client whose one request has this `_meta`, and no such header."""
+    transcript, found = Transcript(PER_REQUEST, "http"), Found()
+    transcript.add("client", "request", exchange=1, about="POST /mcp")
+    sent = {"jsonrpc": "2.0", "id": 1, "method": "tools/list", "params": {"_meta": meta}}
+    transcript.add("client", "message", encoded(sent), exchange=1)
+    requests_name_their_revision(transcript, found)
+    return found
+
+
+def test_a_request_that_names_its_revision_in_the_body_alone_breaks_the_rule() -> None:
+    key = mcp_wire.profile(PER_REQUEST).protocol_version_key
+    (finding,) = found_with({str(key): PER_REQUEST}).findings
+    assert finding.came == "it is not there"
+
+
+def test_a_request_that_names_it_nowhere_is_told_of_by_the_rule_of_the_body_alone() -> None:
+    found = found_with({})
+    assert found.findings == []
+    assert not found.has_seen
