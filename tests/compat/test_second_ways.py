@@ -58,6 +58,25 @@ async def test_a_server_that_asks_nothing_is_not_judged_by_its_questions() -> No
     assert (late.verdict, late.why) == ("not tested", why)
 
 
+class AsksOnce(ReferenceServer):
+    """Asks its user on its first connection, and nothing on later ones."""
+
+    has_asked = False
+
+    async def run_ask_user(self, call: ReferenceCall, arguments: Json) -> Json:
+        if type(self).has_asked:
+            return {"content": [{"type": "text", "text": "Known"}]}
+        type(self).has_asked = True
+        return await super().run_ask_user(call, arguments)
+
+
+async def test_a_server_that_asks_once_is_not_judged_by_what_it_asks_no_more() -> None:
+    rule = "cancellation:sent:late-answer"
+    late = outcome(await examined(AsksOnce, HANDSHAKE, rule, areas={"cancellation"}), rule)
+    why = "the server has cancelled no request of its own"
+    assert (late.verdict, late.why) == ("not tested", why)
+
+
 async def test_a_task_of_the_reference_server_fails_where_its_tool_tells_of_an_error() -> None:
     async with Client("near", "1.0.0") as client:
         server = DuplexServing(ReferenceServer(HANDSHAKE))

@@ -38,10 +38,10 @@ examples:
   nox -s mutants -- --only limits.py:61 --again the faults of one line, whatever is known of them
   nox -s mutants -- --list --only limits.py     show the places of a file, and try none
 
-The first run of a state of the sources runs all tests once, to learn which lines each one reaches.
-That, and every result, is kept in .mutants/; delete the folder to forget it. With --tests only the
-test files whose paths begin so are run and traced; a fault that they do not find may be found by
-others, so that only found ones are kept.
+The first run runs all tests once, to learn which lines each one reaches; a later one those that use
+what has changed. That, and every result of a state of the sources, is kept in .mutants/; delete the
+folder to forget it. With --tests only the test files whose paths begin so are run and traced; a
+fault that they do not find may be found by others, so that only found ones are kept.
 
 A fault that changes nothing belongs into tests/mutants/equivalent.toml, with the reason.
 """
@@ -102,7 +102,8 @@ def execute(plan: Plan, console: Console) -> list[Result]:
     folder.mkdir(parents=True, exist_ok=True)
     copies = [Copy.make(ROOT, CACHE / "copies" / str(number)) for number in range(plan.jobs)]
     traced = copies[0].folder
-    map_ = reach.make(folder, traced, plan.jobs, console.print, plan.deadline, plan.tests)
+    maps = CACHE / "maps"
+    map_ = reach.make(maps, traced, plan.jobs, console.print, plan.deadline, plan.tests)
     for copy in copies[1:]:
         copy.take_compiled_tests(copies[0])
     for test in sorted(map_.failing):

@@ -1,7 +1,7 @@
 """The reach map: which tests reach which lines, made by a traced run of the tests.
 
-The map is kept per state of the sources. Where only test files have changed, these alone are traced
-again.
+It is kept from one state of the sources to the next: a test file is traced again if it has changed,
+or anything that it uses. See `changed.py`.
 """
 
 from __future__ import annotations
@@ -16,14 +16,15 @@ import subprocess
 import sys
 import time
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from pathlib import Path
 
 from coverage import CoverageData
 
 from tests.mutants import tracing
+from tests.mutants.changed import Changes
 from tests.mutants.places import PLUGIN
 from tests.mutants.traced_child import sitecustomize
 
@@ -85,33 +86,34 @@ def test_files(root: Path) -> dict[str, str]:
     """Return the hash of each test file, by its path in the checkout."""
     found = {path.relative_to(root).as_posix(): path for path in root.glob("tests/**/test_*.py")}
     return {
-        name: _hash([path]) for name, path in sorted(found.items()) if not name.startswith(SKIPPED)
+        name: _hash(path) for name, path in sorted(found.items()) if not name.startswith(SKIPPED)
     }
 
 
-def state_of(root: Path) -> str:
-    """Return a hash of all that the tests read, but of the test files themselves."""
+def inputs(root: Path) -> dict[str, str]:
+    """Return the hash of each file that the tests use, but of the test files themselves."""
     tests = test_files(root).keys()
     # What traces the tests makes the map.
-    paths = [root / "pyproject.toml", *map(Path, (tracing.__file__, sitecustomize.__file__))]
-    paths += root.glob(PLUGIN)
+    found = {path: _hash(Path(path)) for path in (tracing.__file__, sitecustomize.__file__)}
+    paths = [root / "pyproject.toml", *root.glob(PLUGIN)]
     for folder in INPUTS:
-        for path in sorted((root / folder).rglob("*")):
-            name = path.relative_to(root).as_posix()
-            passed_over = "__pycache__" in name or name.startswith(SKIPPED) or name in tests
-            # An empty file is one that makes a folder a package.
-            if path.is_file() and path.stat().st_size and not passed_over:
-                paths.append(path)
-    return _hash(paths)[:12]
-
-
-def _hash(paths: Iterable[Path]) -> str:
-    digest = hashlib.sha256()
+        paths += sorted((root / folder).rglob("*"))
     for path in paths:
-        data = path.read_bytes()
-        digest.update(b"%s %d\n" % (path.name.encode(), len(data)))
-        digest.update(data)
-    return digest.hexdigest()
+        name = path.relative_to(root).as_posix()
+        passed_over = "__pycache__" in name or name.startswith(SKIPPED) or name in tests
+        # An empty file is one that makes a folder a package.
+        if not passed_over and path.is_file() and path.stat().st_size:
+            found[name] = _hash(path)
+    return found
+
+
+def state_of(root: Path) -> str:
+    """Return a hash of all that the tests use, but of the test files themselves."""
+    return hashlib.sha256(json.dumps(inputs(root)).encode()).hexdigest()[:12]
+
+
+def _hash(path: Path) -> str:
+    return hashlib.sha256(path.read_bytes()).hexdigest()
 
 
 def make(
@@ -125,7 +127,7 @@ def make(
     """Return the map of a copy of the checkout; trace what is missing, part by part.
 
     Args:
-        folder: Where the maps of this state of the sources are kept.
+        folder: Where the maps are kept.
         copy: A copy of the checkout.
         jobs: Number of processes.
         say: Told what takes long.
@@ -142,31 +144,45 @@ def make(
     }
     if not files:
         raise Unusable(f"no test file begins with {' or '.join(only)}: give a path like tests/core")
-    missing = sorted(files.keys() - _current(folder, files).keys())
+    used = inputs(copy)
+    missing = sorted(files.keys() - _current(folder, files, used, copy).keys())
     done = len(files) - len(missing)
     while missing and (deadline is None or time.monotonic() < deadline):
         # Neighbours are alike: every nth file makes parts that take equally long.
         part = missing[:: -(-len(missing) // FILES_AT_ONCE)]
         say(f"tracing tests: {done} of {len(files)} files are done")
-        where = folder / f"map-{len(list(folder.glob('map-*')))}"
+        where = folder / f"map-{1 + max(map(_number, folder.glob('map-*')), default=-1)}"
         share = _trace(where, copy, part, jobs + WAITING)
         hashes = {name: files[name] for name in part}
-        meta = {"root": str(copy), "files": hashes, "share": round(share, 3)}
+        meta = {"root": str(copy), "files": hashes, "inputs": used, "share": round(share, 3)}
         (where / _META).write_text(json.dumps(meta))
         missing = [name for name in missing if name not in part]
         done += len(part)
     if missing:
         raise Unusable(f"time is over; {done} of {len(files)} test files are traced: run it again")
-    return Reach(folder, files)
+    current = _current(folder, files, used, copy)
+    for path in () if only else set(folder.glob("map-*")) - set(current.values()):
+        shutil.rmtree(path)
+    return Reach(current)
 
 
-def _current(folder: Path, files: dict[str, str]) -> dict[str, Path]:
-    """Return the map that has each test file as it is now."""
+def _number(path: Path) -> int:
+    return int(path.name.rpartition("-")[2])
+
+
+def _current(
+    folder: Path, files: dict[str, str], used: dict[str, str], root: Path
+) -> dict[str, Path]:
+    """Return the map that has each test file as it is now, if nothing that it uses has changed."""
     found: dict[str, Path] = {}
-    for path in sorted(folder.glob(f"map-*/{_META}")):
-        for name, hashed in json.loads(path.read_text())["files"].items():
-            if files.get(name) == hashed:
-                found[name] = path.parent
+    changes = Changes(root)
+    for path in sorted(folder.glob("map-*"), key=_number):
+        if not (path / _META).exists():
+            continue  # Its run was ended.
+        meta = json.loads((path / _META).read_text())
+        names = {name for name, hashed in meta["files"].items() if files.get(name) == hashed}
+        stale = changes.affected(names, meta["inputs"], used, Lines(path, names).test_files)
+        found |= dict.fromkeys(names - stale, path)
     return found
 
 
@@ -219,14 +235,13 @@ def _paths(copy: Path) -> dict[str, str]:
 class Reach:
     """Answers which tests reach a line."""
 
-    def __init__(self, folder: Path, files: dict[str, str]) -> None:
+    def __init__(self, maps: Mapping[str, Path]) -> None:
         self.tests: dict[str, TracedTest] = {}
         self.failing: set[str] = set()
         """Tests that failed in the traced run: they prove nothing."""
-        self._sources: list[tuple[Path, CoverageData, Contexts]] = []
-        self._children: list[tuple[set[str], dict[str, list[int]]]] = []
+        self._lines: list[Lines] = []
         by_map: dict[Path, set[str]] = defaultdict(set)
-        for name, where in _current(folder, files).items():
+        for name, where in maps.items():
             by_map[where].add(name)
         for where, names in by_map.items():
             self._read(where, frozenset(names))
@@ -239,23 +254,10 @@ class Reach:
         self._contexts_of_children = lru_cache(maxsize=32)(self._read_contexts_of_children)
 
     def _read(self, where: Path, names: frozenset[str]) -> None:
-        contexts = Contexts(where, names)
-        breadth: dict[str, int] = defaultdict(int)
-        meta = json.loads((where / _META).read_text())
-        root, share = Path(meta["root"]), float(meta["share"])
-        for path in sorted(where.glob("lines.*")):
-            data = CoverageData(basename=str(path))
-            data.read()
-            self._sources.append((root, data, contexts))
-            for context, number in _breadths(path):
-                for test in contexts.tests(context):
-                    breadth[test] += number
-        for path in sorted(where.glob(f"{sitecustomize.CHILD}.*.json")):
-            child = json.loads(path.read_text())
-            tests, lines = contexts.tests(child["context"]), child["lines"]
-            self._children.append((tests, lines))
-            for test in tests:
-                breadth[test] += len(lines)
+        lines = Lines(where, names)
+        self._lines.append(lines)
+        contexts, share = lines.contexts, float(json.loads((where / _META).read_text())["share"])
+        breadth = lines.breadths()
         shares = contexts.shares(share)
         ran: dict[str, TracedTest] = {}
         for test, row in json.loads((where / tracing.TESTS).read_text()).items():
@@ -277,18 +279,10 @@ class Reach:
                     self.tests[test] = known
 
     def _read_contexts(self, path: str) -> dict[int, set[str]]:
-        found: dict[int, set[str]] = defaultdict(set)
-        for root, data, known in self._sources:
-            for line, contexts in data.contexts_by_lineno(str(root / path)).items():
-                found[line].update(*map(known.tests, contexts))
-        return dict(found)
+        return _joined(lines.of(path) for lines in self._lines)
 
     def _read_contexts_of_children(self, path: str) -> dict[int, set[str]]:
-        found: dict[int, set[str]] = defaultdict(set)
-        for tests, lines in self._children:
-            for line in lines.get(path, ()):
-                found[line] |= tests
-        return dict(found)
+        return _joined(lines.of_children(path) for lines in self._lines)
 
     def reaching(self, path: str, lines: tuple[int, int] | None = None) -> set[str]:
         """Return the tests and test files that reach one of these lines, or the file at all.
@@ -305,6 +299,83 @@ class Reach:
             *(by_line.get(line, ()) for line in wanted),
             *(in_children.get(line, ()) for line in wanted),
         )
+
+
+class Lines:
+    """Lines that the tests of one traced run reached.
+
+    Args:
+        where: Folder of the run.
+        names: Test files that count.
+    """
+
+    def __init__(self, where: Path, names: Collection[str]) -> None:
+        self._where = where
+        self.contexts = Contexts(where, frozenset(names))
+
+    @cached_property
+    def _data(self) -> list[CoverageData]:
+        found: list[CoverageData] = []
+        for path in self._paths():
+            found.append(CoverageData(basename=str(path)))
+            found[-1].read()
+        return found
+
+    @cached_property
+    def _root(self) -> Path:
+        return Path(json.loads((self._where / _META).read_text())["root"])
+
+    @cached_property
+    def _children(self) -> list[tuple[set[str], dict[str, list[int]]]]:
+        found: list[tuple[set[str], dict[str, list[int]]]] = []
+        for path in sorted(self._where.glob(f"{sitecustomize.CHILD}.*.json")):
+            child = json.loads(path.read_text())
+            found.append((self.contexts.tests(child["context"]), child["lines"]))
+        return found
+
+    def _paths(self) -> list[Path]:
+        return sorted(self._where.glob("lines.*"))
+
+    def of(self, path: str) -> dict[int, set[str]]:
+        """Return the tests and test files that reach a source, by line."""
+        found: dict[int, set[str]] = defaultdict(set)
+        for data in self._data:
+            for line, contexts in data.contexts_by_lineno(str(self._root / path)).items():
+                found[line].update(*map(self.contexts.tests, contexts))
+        return found
+
+    def of_children(self, path: str) -> dict[int, set[str]]:
+        """Return the tests whose child processes reach a source, by line."""
+        found: dict[int, set[str]] = defaultdict(set)
+        for tests, lines in self._children:
+            for line in lines.get(path, ()):
+                found[line] |= tests
+        return found
+
+    def test_files(self, path: str) -> set[str]:
+        """Return the test files that reach a source, themselves or in a child process."""
+        both = (*self.of(path).values(), *self.of_children(path).values())
+        return {one.partition("::")[0] for tests in both for one in tests}
+
+    def breadths(self) -> dict[str, int]:
+        """Return the number of sources that each test reaches."""
+        found: dict[str, int] = defaultdict(int)
+        for path in self._paths():
+            for context, number in _breadths(path):
+                for test in self.contexts.tests(context):
+                    found[test] += number
+        for tests, lines in self._children:
+            for test in tests:
+                found[test] += len(lines)
+        return found
+
+
+def _joined(parts: Iterable[dict[int, set[str]]]) -> dict[int, set[str]]:
+    found: dict[int, set[str]] = defaultdict(set)
+    for part in parts:
+        for line, tests in part.items():
+            found[line] |= tests
+    return dict(found)
 
 
 class Contexts:

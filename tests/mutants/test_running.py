@@ -187,6 +187,32 @@ def test_a_map_is_made_once_and_again_for_a_changed_test_file(
     assert len(map_.tests) == 24
 
 
+def test_a_test_file_is_traced_again_when_a_source_that_it_reaches_has_changed(
+    checkout: Path, tmp_path: Path
+) -> None:
+    copy, maps = Copy.make(checkout, tmp_path / "copy"), tmp_path / "maps"
+    source = copy.folder / "mcp_gen/core/signs.py"
+    source.write_text("def sign(n):\n    return -1 if n < 0 else 1\n")
+    added = copy.folder / "tests/core/test_signs.py"
+    added.write_text("from mcp_gen.core.signs import sign\n\ndef test_it():\n    sign(1)\n")
+    said: list[str] = []
+    reach.make(maps, copy.folder, 1, said.append)
+    source.write_text('"""Signs."""\n\n\ndef sign(n):\n    return 1\n')
+    map_ = reach.make(maps, copy.folder, 1, said.append)
+    assert said[1:] == ["tracing tests: 1 of 2 files are done"]
+    assert map_.reaching("mcp_gen/core/signs.py", (5, 5)) == {"tests/core/test_signs.py::test_it"}
+    assert map_.reaching("mcp_gen/core/sums.py", (5, 5)) != set()
+    assert len(list(maps.iterdir())) == 2
+
+
+def test_a_map_that_no_test_file_needs_any_more_is_gone(checkout: Path, tmp_path: Path) -> None:
+    copy, maps = Copy.make(checkout, tmp_path / "copy"), tmp_path / "maps"
+    for text in ("def test_it():\n    pass\n", "def test_that():\n    pass\n"):
+        (copy.folder / "tests/core/test_sums.py").write_text(text)
+        reach.make(maps, copy.folder, 1, lambda text: None)
+    assert [path.name for path in maps.iterdir()] == ["map-1"]
+
+
 def test_a_map_is_not_begun_when_the_time_is_over(checkout: Path, tmp_path: Path) -> None:
     with pytest.raises(Unusable, match="0 of 1 test files are traced"):
         reach.make(tmp_path, checkout, 1, lambda text: None, deadline=0.0)
