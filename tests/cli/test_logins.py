@@ -15,7 +15,9 @@ from typer.testing import CliRunner, Result
 
 from mcp_gen.cli.app import app
 from mcp_gen.cli.console.progress import Screen
+from mcp_gen.cli.logins import automatic
 from mcp_gen.cli.logins.automatic import with_stored_token
+from mcp_gen.core.errors import UsageError
 from mcp_gen.manager.config import ServerConfig
 from tests.cli.running import complaint, printed_json, run
 from tests.support.frames import PER_REQUEST
@@ -333,3 +335,19 @@ def test_logging_out_without_a_login_does_no_harm(world: Protected, store: Path)
 )
 def test_no_stored_token_is_added_to_what_the_user_gives(config: ServerConfig) -> None:
     assert with_stored_token(config) == config
+
+
+@pytest.mark.parametrize("line", [(b"authorization", b"DPoP token"), (b"dpop", b"Bearer proof")])
+def test_a_token_that_needs_more_than_a_header_is_refused(
+    line: tuple[bytes, bytes], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class BoundToKey:
+        async def headers(self, method: str, url: str) -> list[tuple[bytes, bytes]]:
+            return [line]
+
+        async def aclose(self) -> None:
+            pass
+
+    monkeypatch.setattr(automatic, "automatic_login", lambda config, user: BoundToKey())
+    with pytest.raises(UsageError, match="sends no proofs"):
+        with_stored_token(ServerConfig(url="http://127.0.0.1:1/mcp"))

@@ -68,7 +68,7 @@ class Stage:
         return chosen, left
 
 
-STAGES = (Stage(2.0, 6), Stage(8.0, 20), Stage(60.0, 100))
+STAGES = (Stage(2.0, 6), Stage(8.0, 20), Stage(120.0, 150))
 
 OVERBOOKED = 2.0
 """Expected seconds of a stage's tests, for each second that it has: expectations are rough."""
