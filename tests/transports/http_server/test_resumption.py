@@ -328,6 +328,17 @@ async def test_the_store_keeps_so_many_bytes_of_a_session_and_the_last_event_alw
     assert [event.number for event in kept] == [4]
 
 
+async def test_the_store_keeps_four_mebibytes_of_a_session() -> None:
+    store = MemoryEventStore()
+    store.append("s", "r1", 1, b"x")
+    store.append("s", "r1", 2, b"x" * (4 * 1024 * 1024 - 1))
+    assert await store.after("s", "r1", 1) is not None
+    before = await store.after("s", "r1", 0) or []
+    store.append("s", "r1", 3, b"x")
+    after = await store.after("s", "r1", 0) or []
+    assert [[event.number for event in kept] for kept in (before, after)] == [[1, 2], [2, 3]]
+
+
 async def test_the_session_that_was_silent_for_longest_loses_its_events_first() -> None:
     store = MemoryEventStore(total_bytes=10)
     for session in ("a", "b", "a", "c"):
