@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from mcp_gen.compat.promises import collect_promises
-from mcp_gen.compat.reference.call import ReferenceCall
+from mcp_gen.compat.reference.call import Failure, ReferenceCall
 from mcp_gen.compat.reference.server import ReferenceServer
 from mcp_gen.compat.reference.serving import DuplexServing
 from mcp_gen.compat.wire.openers import MemoryOpener
@@ -22,6 +22,13 @@ class Elsewhere(ReferenceServer):
 
     async def discover(self, call: ReferenceCall) -> dict[str, Any]:
         return {**await super().discover(call), "supportedVersions": [SUPPORTED]}
+
+
+class WithoutTemplates(ReferenceServer):
+    """Server with resources that does not know of templates."""
+
+    async def list_resource_templates(self, call: ReferenceCall) -> dict[str, Any]:
+        raise Failure(self.profile.errors.method_not_found, "Method not found")
 
 
 async def locked(peer: type[ReferenceServer], *revisions: str) -> Any:
@@ -40,6 +47,12 @@ async def test_a_server_promises_something_at_each_revision_that_it_lists() -> N
 @each_lifecycle
 async def test_the_name_of_a_server_is_read_where_the_revision_has_it(revision: str) -> None:
     assert (await locked(ReferenceServer, revision)).server["name"] == "mcp-gen reference server"
+
+
+async def test_a_server_with_resources_may_have_no_templates() -> None:
+    promised = (await locked(WithoutTemplates, HANDSHAKE)).revisions[HANDSHAKE]
+    assert promised.resources
+    assert promised.resource_templates == {}
 
 
 async def test_a_revision_that_a_server_does_not_list_is_none_that_it_speaks() -> None:
