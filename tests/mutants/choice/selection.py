@@ -50,6 +50,9 @@ _KEYWORDS = frozenset({"asyn", "awai", "elif", "else", "fals", "none", "retu", "
 LIKENESS, MOST_LIKENESS = 0.3, 4.0
 """Worth of a shared word for each time that half as many tests are named so; and of all of them."""
 
+NAMED = 7.0
+"""Worth of a word of the fault's file that is in the parameters of a test."""
+
 _REVISION = re.compile(r"\d{4}-\d\d-\d\d")
 
 
@@ -149,6 +152,7 @@ class Selector:
             alike.sort(
                 key=lambda one: (
                     -_same_revision(place, one),
+                    -_named(place, one),
                     one.id not in direct,
                     one.whole_seconds,
                     one.id,
@@ -160,7 +164,7 @@ class Selector:
                 cost += log2(2 + test.breadth) / 3
                 name = test.function if place.is_fact else test.file
                 worth = weight * _affinity(place, name) + 2 * _same_revision(place, test)
-                worth += self._likeness(place, test.function)
+                worth += self._likeness(place, test.function) + NAMED * _named(place, test)
                 scored.append((cost - worth, test.id, test))
         return [test for _, _, test in sorted(scored)]
 
@@ -179,6 +183,14 @@ def _affinity(place: Place, file: str) -> int:
     shared = _words(place.path) & _words(file)
     # The names of the files themselves count twice.
     return len(shared) + len(shared & _words(Path(place.path).stem) & _words(Path(file).stem))
+
+
+def _named(place: Place, test: TracedTest) -> int:
+    """Return how many words of a fault's file and of its folder a test has in its parameters."""
+    parameters = test.id.partition("[")[2]
+    if place.is_fact or not parameters:
+        return 0
+    return len(_words("/".join(Path(place.path).parts[-2:])) & _words(parameters))
 
 
 @lru_cache(maxsize=4096)

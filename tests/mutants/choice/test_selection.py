@@ -47,6 +47,16 @@ def test_a_test_in_the_folder_of_the_module_comes_before_one_elsewhere() -> None
     assert chosen("mcp_gen/server/tools/output.py", "server", far, near) == [near.id, far.id]
 
 
+def test_a_test_whose_parameters_name_the_file_comes_first_however_long_it_is() -> None:
+    rows = [
+        TracedTest(f"tests/compat/test_zoo.py::test_pairs[{row} from 0]", seconds, False, 90)
+        for row, seconds in (("roots", 1.0), ("tools", 2.0), ("elicitation", 8.0))
+    ]
+    more = [TracedTest(f"tests/compat/test_a.py::test_{n}", 0.1, False, 9) for n in "bcd"]
+    path = "mcp_gen/compat/checks/servers/elicitation.py"
+    assert chosen(path, "compat", *more, *rows)[0] == rows[-1].id
+
+
 def test_what_many_tests_share_makes_each_of_them_a_long_one() -> None:
     shared = TracedTest("tests/a/test_a.py::test_a", 0.1, False, 9, (("fixture", 20.0),))
     alone = TracedTest("tests/a/test_a.py::test_b", 1.0, False, 9)
