@@ -10,13 +10,17 @@ import pytest
 
 import mcp_wire
 from mcp_gen.compat.checks.check import checks
+from mcp_gen.compat.reference.client import ReferenceClient
 from mcp_gen.compat.reference.server import ReferenceServer
+from mcp_gen.compat.reference.serving import DuplexServing
 from mcp_gen.compat.report.model import Report
 from mcp_gen.compat.requirements.manifest import requirements, rows
 from mcp_gen.compat.transcript import Transport
+from mcp_gen.compat.wire.openers import MemoryOpener
 from mcp_gen.compat.zoo.zoo import Pair, zoo
 from tests.compat.examining import areas_to_try, examined, revisions_to_try
 from tests.requirements.pending import unchecked
+from tests.support.frames import HANDSHAKE
 
 SERVERS = [pair for pair in zoo().values() if requirements()[pair.requirement].applies == "server"]
 
@@ -100,6 +104,19 @@ async def faults_of(pairs: Iterable[PairAt]) -> list[str]:
             return await pair.faults()
 
     return [fault for faults in await asyncio.gather(*map(one, pairs)) for fault in faults]
+
+
+async def test_a_server_that_late_answers_lose_takes_those_that_come_in_time() -> None:
+    breaks = zoo()["cancellation:sent:late-answer"].breaks
+    opens = MemoryOpener(lambda revision: DuplexServing(breaks(revision)))
+    client = ReferenceClient(opens(HANDSHAKE), HANDSHAKE)
+    try:
+        await client.open()
+        await client.ask("call_tool", {"name": "ask_user", "arguments": {}})
+        assert (await client.ask("list_tools")).result is not None
+    finally:
+        await client.aclose()
+        await opens.aclose()
 
 
 def test_every_check_has_a_pair_and_every_pair_a_check() -> None:

@@ -129,3 +129,14 @@ def test_a_change_leaves_the_value_that_it_is_made_of_as_it_is() -> None:
     assert any(text(one) != before for one in mutator.changes(value, 50))
     assert [*mutator.each_part(value, 3)]
     assert text(value) == before
+
+
+@pytest.mark.parametrize(
+    ("now", "alike", "other"),
+    [("t", "x", ["y"]), (["t"], ["y"], "x"), (1, 2, "x"), (True, False, 2)],
+)
+def test_each_key_is_left_out_null_of_another_type_and_another_value(
+    now: Any, alike: Any, other: Any
+) -> None:
+    made = [*Mutator(Random(1), [], [alike, other]).each_part({"a": now}, 1)]
+    assert made[2:6] == [{}, {"a": None}, {"a": other}, {"a": alike}]

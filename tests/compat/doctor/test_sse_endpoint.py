@@ -7,7 +7,10 @@ import asyncio
 import pytest
 
 from examples.everything_server import server as everything
+from mcp_gen.compat.checks.found import Found
+from mcp_gen.compat.checks.servers.http_sessions import the_stream_says_where_messages_go
 from mcp_gen.compat.reference.client import ReferenceClient
+from mcp_gen.compat.transcript import Transcript
 from mcp_gen.compat.wire.openers import HttpOpener
 from mcp_gen.core.errors import TransportError
 from mcp_wire import REVISIONS, profile
@@ -65,3 +68,23 @@ async def test_a_url_that_is_given_is_not_looked_for() -> None:
         assert await agreed(HttpOpener(web.url, sse_url=f"{web.origin}/elsewhere")) == PAIRED
         with pytest.raises(TransportError):
             await agreed(HttpOpener(web.url))
+
+
+@pytest.mark.parametrize(
+    ("said", "is_wrong"),
+    [
+        (b"/messages?id=1", False),
+        (b"https://example.org/messages", False),
+        (b'"/messages"', True),
+        (b" /messages", True),
+        (b"/my messages", True),
+        (b"/messages/{id}", True),
+    ],
+)
+def test_the_event_that_says_where_messages_go_holds_a_uri_and_nothing_else(
+    said: bytes, is_wrong: bool
+) -> None:
+    transcript, found = Transcript(PAIRED, "http"), Found()
+    transcript.add("server", "sse", said, exchange=1, about="event: endpoint")
+    the_stream_says_where_messages_go(transcript, found)
+    assert [one.came for one in found.findings] == [repr(said.decode())] * is_wrong

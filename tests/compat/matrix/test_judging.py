@@ -104,7 +104,7 @@ def test_a_refusal_is_not_tested_and_told() -> None:
 def test_a_client_that_does_not_connect_is_not_tested() -> None:
     cell = judged(CELL, end(BADLY, last_line="unknown revision"), [])
     why = "the client did not connect, and the client ended with exit code 1: unknown revision"
-    assert (cell.verdict, cell.why) == ("not tested", why)
+    assert (cell.verdict, cell.why, cell.conversations) == ("not tested", why, ())
 
 
 def test_a_client_that_hangs_without_a_session_fails() -> None:

@@ -8,10 +8,13 @@ from pathlib import Path
 import pytest
 
 import mcp_wire
+from mcp_gen import Server
 from mcp_gen.compat.recordings.lines import read_recording
-from mcp_gen.compat.recordings.replaying.replay import ReplayReport
+from mcp_gen.compat.recordings.replaying.replay import ReplayReport, replay
+from mcp_gen.compat.wire.openers import MemoryOpener
 from mcp_gen.core.errors import UsageError
 from tests.compat.recordings import talking
+from tests.support.frames import HANDSHAKE, PER_REQUEST
 
 REVISIONS = mcp_wire.REVISIONS
 MANY = 13
@@ -81,6 +84,25 @@ def test_the_stream_of_a_server_is_found_beside_its_other_endpoint(tmp_path: Pat
 
     report = asyncio.run(run())
     assert (report.is_equal, report.compared) == (True, 1), str(report)
+
+
+def test_of_a_server_that_does_not_speak_the_revision_it_is_told_what_it_said(
+    tmp_path: Path,
+) -> None:
+    path = tmp_path / "talk.jsonl"
+
+    async def run() -> ReplayReport:
+        async with talking.shelf_url(HANDSHAKE) as url:
+            await talking.record_http(path, HANDSHAKE, url, talking.open_alone)
+        opens = MemoryOpener(lambda revision: Server("old", revisions=[HANDSHAKE]))
+        try:
+            return await replay(path, opens, revision=PER_REQUEST, timeout_s=talking.WAIT_S)
+        finally:
+            await opens.aclose()
+
+    (found,) = asyncio.run(run()).differences
+    assert (found.about, found.expected) == ("opening", f"revision {PER_REQUEST}")
+    assert '"code":' in found.came
 
 
 def test_a_line_of_a_recording_tells_the_time_the_side_and_the_revision(tmp_path: Path) -> None:
