@@ -212,6 +212,21 @@ async def test_a_list_is_asked_for_once_and_again_after_a_change() -> None:
         assert [one.tool.name for one in await manager.tools()] == ["who", "extra"]
 
 
+@pytest.mark.parametrize("what", ["tools", "prompts", "resources", "resource_templates"])
+async def test_a_list_whose_changes_are_told_is_kept_however_soon_others_are_asked_for_again(
+    what: str,
+) -> None:
+    listed: list[str] = []
+    client = Client("test")
+    before = getattr(client.hooks.outbound, f"before_list_{what}")
+    before(lambda ctx, params: listed.append(what))
+    options: dict[str, Any] = {"client": client, "list_ttl_s": 0}
+    async with client, managing({"left": named_server("left")}, **options) as (manager, _):
+        for _ in range(3):
+            await getattr(manager, what)()
+    assert listed == [what]
+
+
 @every_revision
 async def test_changes_are_told_at_every_revision(revision: str) -> None:
     server = named_server("left", revisions=(revision,))

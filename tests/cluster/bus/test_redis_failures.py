@@ -81,7 +81,7 @@ async def test_a_question_that_waits_for_its_answer_fails_when_the_server_is_fro
 
     async with started([first, second]):
         second.bus.answer(TOPIC, never)
-        asking = asyncio.create_task(first.bus.ask(second.node, TOPIC, b"a", 60.0))
+        asking = asyncio.create_task(first.bus.ask(second.node, TOPIC, b"a", 600.0))
         await asked.wait()
         own_server.send(signal.SIGSTOP)
         with pytest.raises(BusDown):
