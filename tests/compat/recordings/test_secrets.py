@@ -282,6 +282,13 @@ def test_what_only_looks_like_a_secret_stays(value: Any) -> None:
     assert Redactor().message(value) == value
 
 
+def test_of_a_secret_object_or_array_the_leaves_are_hidden_and_its_form_stays() -> None:
+    given = {"password": ["planted-1", {"x": "planted-2"}, None, True, "", 5]}
+    assert Redactor().message(given) == {
+        "password": ["<redacted-1>", {"x": "<redacted-2>"}, None, True, "", "<redacted-number-3>"]
+    }
+
+
 def test_a_secret_has_the_same_placeholder_throughout_and_another_has_another() -> None:
     redactor = Redactor()
     first = redactor.message({"token": "planted-1"})
