@@ -648,8 +648,8 @@ class Server(ToolsApi, ResourcesApi, CompletionsApi, ListsApi, ServingApi, Gener
 
 
 def _lifespan_of(
-    server: Server[App], make: Callable[[Server[Any]], AbstractAsyncContextManager[App]]
-) -> Lifespan[Server[App]]:
+    server: Server[Any], make: Callable[[Server[Any]], AbstractAsyncContextManager[Any]]
+) -> Lifespan[Any]:
     # Imported here: many servers have none.
     from mcp_gen.server.serving.lifespan import Lifespan
 

@@ -1,7 +1,7 @@
 """The reach map: which tests reach which lines, made by a traced run of the tests.
 
 It is kept from one state of the sources to the next: a test file is traced again if it has changed,
-or anything that it uses. See `changed.py`.
+or anything that it uses. See `retracing`.
 """
 
 from __future__ import annotations
@@ -24,8 +24,8 @@ from pathlib import Path
 from coverage import CoverageData
 
 from tests.mutants import tracing
-from tests.mutants.changed import Changes
 from tests.mutants.places import PLUGIN
+from tests.mutants.retracing.changed import Changes
 from tests.mutants.traced_child import sitecustomize
 
 __all__ = ["Reach", "TracedTest", "Unusable", "make", "state_of", "test_files"]

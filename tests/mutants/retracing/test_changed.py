@@ -1,4 +1,4 @@
-"""What has changed makes those test files stale that use it, and no others."""
+"""Test files are stale that use what has changed, and no others."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.mutants.changed import Changes
+from tests.mutants.retracing.changed import Changes
 
 FILES = {
     "tests/conftest.py": "",

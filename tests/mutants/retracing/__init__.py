@@ -1,0 +1,1 @@
+"""The choice of test files that are traced again."""
