@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 from collections.abc import Callable, Sequence
 from typing import TypeAlias
 
@@ -11,6 +12,8 @@ from mcp_gen.core.stores.failures import StoreDown
 from .connection import RedisConnection
 
 __all__ = ["BLOCK_S", "Entry", "StreamReader"]
+
+log = logging.getLogger("mcp_gen.cluster")
 
 Entry: TypeAlias = tuple[bytes, dict[bytes, bytes]]
 """Id and fields of an entry of a stream."""
@@ -85,4 +88,8 @@ class StreamReader:
                     await self._connection.read_stream(self._key, self.offset, BLOCK_S, MAX_ENTRIES)
                 )
         except StoreDown as error:
+            self._connection.failed(error)
+        except Exception as error:
+            # Whatever it is: a node that reads no more must not look as if it did.
+            log.exception("cluster: reading a stream failed")
             self._connection.failed(error)

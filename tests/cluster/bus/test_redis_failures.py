@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 
 from mcp_gen.cluster.redis.cluster import Redis
+from mcp_gen.cluster.redis.connection import RedisConnection
 from mcp_gen.core.stores.failures import BusDown, NodeGone, StoreDown
 from tests.support.loop import until
 from tests.support.processes.redis_server import RedisServer
@@ -87,6 +88,26 @@ async def test_a_question_that_waits_for_its_answer_fails_when_the_server_is_fro
         with pytest.raises(BusDown):
             await asking
         own_server.send(signal.SIGCONT)
+
+
+async def test_a_node_that_cannot_read_for_an_unknown_reason_is_down_and_reads_on(
+    redis_server: RedisServer, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    node = node_of(redis_server)
+    read, fails = RedisConnection.read_stream, [RuntimeError("a strange reply")]
+
+    async def strange(connection: RedisConnection, *given: Any) -> Any:
+        if fails:
+            raise fails.pop()
+        return await read(connection, *given)
+
+    async with started([node]):
+        received = Received(node.bus)
+        monkeypatch.setattr(RedisConnection, "read_stream", strange)
+        await until(lambda: received.all == ["down", "up"])
+        await node.bus.publish(TOPIC, b"a")
+        await until(lambda: received.all == ["down", "up", "a"])
+    assert "reading a stream failed" in caplog.text
 
 
 async def test_a_killed_server_that_kept_its_data_costs_no_message_and_no_lease(

@@ -110,4 +110,4 @@ def test_what_only_looks_like_a_section_is_text(docstring: str) -> None:
 
 def test_a_line_in_a_section_that_names_nothing_is_left_out() -> None:
     found = parse_docstring("Do.\n\nArgs:\n    Some of these.\n    a: One.\n    see http://x\n")
-    assert found == ("Do.", {"a": "One."})
+    assert found == DocstringInfo("Do.", {"a": "One."})
