@@ -417,6 +417,14 @@ async def test_listening_to_a_resource_of_a_mount_asks_for_scopes(mounted: bool)
         assert acknowledged["params"]["notifications"] == wanted
 
 
+async def test_listening_to_a_resource_that_no_server_of_this_process_has_needs_no_scopes() -> None:
+    async with gated_client(guarded(Mounted().server, WRITER), PER_REQUEST, WRITER) as client:
+        wanted = {"resourceSubscriptions": ["other://none"]}
+        message = client.speaker.request(7, "subscriptions/listen", {"notifications": wanted})
+        acknowledged = await client.post(message).frame()
+        assert acknowledged["params"]["notifications"] == wanted
+
+
 async def test_a_mount_with_scopes_needs_a_gate() -> None:
     server = Server("outer")
     server.mount("inner", Server("inner"), scopes=["inner"])
