@@ -18,6 +18,7 @@ from mcp_gen.compat.plugin.listening import listening
 from mcp_gen.compat.recordings.lines import read_recording
 from mcp_gen.compat.recordings.redactor import Redactor
 from mcp_gen.compat.recordings.secret_names import PLACEHOLDER
+from mcp_gen.compat.recordings.secret_texts import credentials_of
 from mcp_gen.compat.recordings.taps.http import tap_url
 from mcp_gen.compat.wire.openers import HttpOpener
 from tests.compat.recordings.talking import WAIT_S, writer_of
@@ -340,3 +341,22 @@ def test_a_pointer_names_what_is_replaced(pointer: str, expected: Any) -> None:
 def test_a_hostile_text_takes_no_longer_than_its_length_allows(text: str) -> None:
     redacted = Redactor().text(text)
     assert len(redacted) <= len(text) * 4
+
+
+IN_BASE64 = base64.b64encode(b"ada:planted-1").decode()
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "secrets"),
+    [
+        ("authorization", f"Basic {IN_BASE64}", [IN_BASE64, "planted-1"]),
+        ("authorization", "basic x", ["x"]),
+        ("authorization", f"Bearer {IN_BASE64}", [IN_BASE64]),
+        ("cookie", "a=planted-1; b=planted-2", ["planted-1", "planted-2"]),
+        ("set-cookie", "a=planted-1; Path=/", ["planted-1"]),
+    ],
+)
+def test_the_secrets_of_a_header_are_found_in_its_value(
+    name: str, value: str, secrets: list[str]
+) -> None:
+    assert [*credentials_of(name, value)] == secrets
