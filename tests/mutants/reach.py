@@ -129,7 +129,7 @@ def make(
     Args:
         folder: Where the maps are kept.
         copy: A copy of the checkout.
-        jobs: Number of processes.
+        jobs: Number of processors; a traced run has a process more, as tests also wait.
         say: Told what takes long.
         deadline: Time of `time.monotonic` after which no part is begun.
         only: Beginnings of the paths of the test files to look at; none for all.

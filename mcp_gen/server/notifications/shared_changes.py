@@ -104,10 +104,10 @@ class SharedChanges:
 
     async def aclose(self) -> None:
         """Publish what waits, and take part no more."""
-        if self._retry is not None:
-            self._retry.cancel()
         if self._publishing is not None:
             await asyncio.wait([self._publishing], timeout=1.0)
+        # After that: a publication that failed now has set the timer again.
+        self._cancel_retry()
         self._notifier.shared = None
         for end in self._ends:
             end()
@@ -173,9 +173,15 @@ class SharedChanges:
                 self._deliver(topic, body)
         self._unsent = dict.fromkeys(self._unsent, True)
 
+    def _cancel_retry(self) -> None:
+        if self._retry is not None:
+            self._retry.cancel()
+
     def _retry_later(self) -> None:
         """Publish again after a while: a bus that refuses without being down does not call."""
-        if self._loop is not None and self._cluster.bus.is_up:
+        self._cancel_retry()
+        # Not once this has ended: it may be told of a failure later.
+        if self._ends and self._loop is not None and self._cluster.bus.is_up:
             self._retry = self._loop.call_later(RETRY_S, self._publish_soon)
 
     def _on_message(self, message: BusMessage) -> None:

@@ -10,6 +10,7 @@ import pytest
 from mcp_gen.cluster import MemoryCluster
 from mcp_gen.core.stores.failures import BusDown
 from mcp_gen.server.notifications import shared_changes
+from mcp_gen.server.notifications.shared_changes import SharedChanges
 from mcp_gen.server.notifications.topics import decode_topic, encode_topic, updated
 from tests.cluster.sessions.changing import URI, changing_server, heard_one, methods, settled
 from tests.cluster.sessions.nodes import Nodes, eventually, nodes_of
@@ -26,6 +27,16 @@ async def listening(nodes: Nodes, at: int) -> tuple[WebClient, Open]:
     )
     await opened.frame()
     return client, opened
+
+
+def timers_of(kind: type[Any]) -> list[asyncio.TimerHandle]:
+    """Return the timers of this loop that call a method of objects of a class."""
+    loop: Any = asyncio.get_running_loop()
+    return [
+        one
+        for one in loop._scheduled
+        if not one.cancelled() and isinstance(getattr(one._callback, "__self__", None), kind)
+    ]
 
 
 @with_sessions
@@ -148,6 +159,24 @@ async def test_a_change_that_a_full_bus_refuses_is_told_here_once_and_to_all_whe
         assert len(refused) == refusals
         for client, _ in listeners:
             await client.aclose()
+
+
+async def test_changes_that_a_full_bus_refuses_are_tried_again_by_one_timer_that_ends_with_the_app(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    refused: list[str] = []
+
+    async def refuse(topic: str, body: bytes) -> str:
+        refused.append(topic)
+        raise BusDown("used memory > 'maxmemory'")
+
+    async with nodes_of(changing_server, 1) as nodes:
+        monkeypatch.setattr(nodes.clusters[0].bus, "publish", refuse)
+        for number in range(1, 4):
+            nodes.servers[0].notify.resource_updated(f"{URI}/{number}")
+            await eventually(lambda number=number: len(refused) == number)
+        assert len(timers_of(SharedChanges)) == 1
+    assert timers_of(SharedChanges) == []
 
 
 async def test_a_gap_is_filled_with_every_list_and_each_subscribed_resource() -> None:
