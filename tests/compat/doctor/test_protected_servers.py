@@ -85,6 +85,27 @@ class TrustsItsSessions(ReferenceEndpoint):
         return await super().respond(request)
 
 
+class GuardsItsOpening(ReferenceEndpoint):
+    """Wants a token to open a session, and none for a request outside of one."""
+
+    async def respond(self, request: EndpointRequest) -> EndpointResponse:
+        if self.is_opening(request) and "authorization" not in request.headers:
+            line = 'Bearer scope="mcp"'
+            return EndpointResponse(status=401, headers={"WWW-Authenticate": line})
+        if request.session is None and not self.is_opening(request):
+            return EndpointResponse(status=200, body=b"{}")
+        return await super().respond(request)
+
+
+async def test_a_server_that_guards_nothing_but_its_opening_is_found_out() -> None:
+    endpoint = GuardsItsOpening(lambda: ReferenceServer(HANDSHAKE), HANDSHAKE)
+    async with endpoint.serving() as url:
+        report = await report_on(url, HANDSHAKE)
+    (found,) = [one for one in report.failed() if one.requirement == UNAUTHORIZED]
+    came = [f"a {method} gets status 200" for method in ("POST", "GET")]
+    assert [one.came for one in found.findings] == came
+
+
 async def test_a_server_whose_session_stands_for_a_token_is_found_out_with_one() -> None:
     endpoint = TrustsItsSessions(lambda: ReferenceServer(HANDSHAKE), HANDSHAKE)
     async with endpoint.serving() as url:

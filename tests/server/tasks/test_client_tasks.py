@@ -44,6 +44,10 @@ def asking(timeout_s: float | None = None) -> Server:
         return f"Hello, {answer.content.name}" if isinstance(answer, Accepted) else "Hello"
 
     @server.tool
+    async def page(ctx: Context) -> str:
+        return type(await ctx.elicit_url("Sign", "https://example.org/sign")).__name__
+
+    @server.tool
     async def model(ctx: Context) -> str:
         answer = await ctx.sample("Hi", max_tokens=5, task=True, timeout_s=timeout_s)
         return str(getattr(answer.content, "text", ""))
@@ -58,6 +62,15 @@ def reply(client: Conversation, asked: Any, result: Any) -> None:
 def refuse(client: Conversation, asked: Any) -> None:
     error = {"code": -1, "message": "the user has gone"}
     client.client.send(encoded({"jsonrpc": "2.0", "id": asked["id"], "error": error}))
+
+
+async def test_the_wish_to_open_a_page_is_no_task_also_for_a_client_that_has_tasks() -> None:
+    async with conversing(asking(), capabilities=TASKS) as client:
+        call = client.send("tools/call", name="page", arguments={})
+        asked = await client.came("elicitation/create")
+        assert "task" not in asked["params"]
+        reply(client, asked, {"action": "accept"})
+        assert (await client.answer(call))["content"][0]["text"] == "Accepted"
 
 
 @pytest.mark.parametrize(
