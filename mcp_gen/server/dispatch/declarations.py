@@ -53,6 +53,7 @@ class Declarations:
         self.hints = hints
         self._features = set(features)
         self._mounted = mounted
+        self._offered = frozenset[str]()
         self.has_tasks = False
         """True once the server has a task manager."""
 
@@ -63,7 +64,13 @@ class Declarations:
     def offered(self) -> frozenset[str]:
         """Return the declared features as the kernel names them for routing."""
         on = self.features()
-        return on | {"resources.subscribe"} if "resources" in on else on
+        if "resources" in on:
+            on |= {"resources.subscribe"}
+        # Each session keeps what was declared to it: the same object, while nothing changes.
+        if on == self._offered:
+            return self._offered
+        self._offered = on
+        return on
 
     def add(self, feature: str) -> None:
         """Declare a feature; called with its first item."""

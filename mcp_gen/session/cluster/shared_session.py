@@ -342,10 +342,7 @@ class SharedSession(HttpSession):
         """Cancel the requests of a stream that another node has ended."""
         _log.warning("a stream was ended by another node: what this one would send is dropped")
         for id in stream.asked:
-            task = self.task(id)
-            if task is not None and task not in self._cancelled:
-                self._cancelled.add(task)
-                self.loop.call_soon(task.cancel)
+            self._stop_answering(self.task(id))
 
 
 NOT_STORED = ErrorObject(

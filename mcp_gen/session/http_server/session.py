@@ -376,13 +376,9 @@ class HttpSession(DuplexConnection, Session):
         ids: Iterable[Any] = batch_ids if id is None else [id]
         broken: list[Any] = []
         for id in ids:
-            task = self.task(id)
-            if task is not None and task not in self._cancelled:
+            # Its handler may take the cancellation badly: nothing is waited for.
+            if self._stop_answering(self.task(id)):
                 broken.append(id)
-                # Its handler may take the cancellation badly: nothing is waited for.
-                self._cancelled.add(task)
-                # In the next turn: a task that is cancelled before it starts runs no `finally`.
-                self.loop.call_soon(task.cancel)
         post.break_off(broken, failure)
 
     def has_changed(self) -> bool:
