@@ -93,7 +93,7 @@ async def _streams(child: Child, port: int) -> Weights:
     """Measure streams without sessions, with their connections."""
 
     async def turn() -> tuple[float, float]:
-        each_kb = await _stream_kb(child, port, listen(), MANY)
+        each_kb = await _stream_kb(child, port, [listen()] * MANY)
         # Until the server has noticed that they are gone.
         await asyncio.sleep(0.3)
         return each_kb, child.resident_bytes() / KB / KB
@@ -106,10 +106,11 @@ async def _streams(child: Child, port: int) -> Weights:
 
 
 async def _session_stream_kb(child: Child, port: int) -> float:
-    opening = get(port)
+    # What the sessions take is a row of its own.
+    openings = [get(port) for _ in range(50 + STREAMS)]
     async with Streams(port) as warm:
-        await warm.open(opening, 50)
-        return await _stream_kb(child, port, opening, STREAMS)
+        await warm.open_each(openings[:50])
+        return await _stream_kb(child, port, openings[50:])
 
 
 async def _reads_mb(child: Child, port: int) -> tuple[float, float]:
@@ -132,12 +133,13 @@ async def _reads_mb(child: Child, port: int) -> tuple[float, float]:
         return await after_mb(READS), before_mb
 
 
-async def _stream_kb(child: Child, port: int, opening: bytes, number: int) -> float:
+async def _stream_kb(child: Child, port: int, openings: Sequence[bytes]) -> float:
     """Return the memory that each open stream adds, with its connection."""
     async with Streams(port) as streams:
         await asyncio.sleep(0.2)
         before = child.resident_bytes()
-        await streams.open(opening, number)
+        await streams.open_each(openings)
         # Until the server has begun to look whether its clients are still there.
         await asyncio.sleep(0.5)
-        return (child.resident_bytes() - before) / KB / number
+        assert streams.ended == 0
+        return (child.resident_bytes() - before) / KB / len(openings)

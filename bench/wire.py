@@ -6,7 +6,7 @@ import asyncio
 import http.client
 import resource
 import time
-from collections.abc import Generator, Mapping
+from collections.abc import Generator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import partial
 from typing import Any
@@ -37,6 +37,7 @@ HEADERS = {
 NEWS = b"list_changed"
 WAIT_S = 20.0
 
+_LAST_CHUNK = b"0\r\n\r\n"
 _LISTEN = "subscriptions/listen"
 _WANTED = {"notifications": {"toolsListChanged": True}}
 
@@ -56,7 +57,7 @@ def listen() -> bytes:
 
 
 def get(port: int) -> bytes:
-    """Start a session and return the request that opens one more stream of it."""
+    """Start a session and return the request that opens its stream; a second one ends the first."""
     return raw_post({**begin_session(port), "accept": "text/event-stream"}, b"", "GET")
 
 
@@ -145,6 +146,8 @@ class Streams:
     def __init__(self, port: int) -> None:
         self._port = port
         self._open: list[asyncio.WriteTransport] = []
+        self.ended = 0
+        """Number of streams that the server has ended."""
         self._missing = 0
         self._all: asyncio.Future[None] | None = None
 
@@ -155,10 +158,14 @@ class Streams:
         self.aclose()
 
     async def open(self, opening: bytes, number: int) -> None:
-        """Open streams and wait until each has started."""
+        """Open streams with one request, and wait until each has started."""
+        await self.open_each([opening] * number)
+
+    async def open_each(self, openings: Sequence[bytes]) -> None:
+        """Open a stream with each request, and wait until each has started."""
         loop = asyncio.get_running_loop()
-        self._missing, self._all = number, loop.create_future()
-        for _ in range(number):
+        self._missing, self._all = len(openings), loop.create_future()
+        for opening in openings:
             transport, _ = await loop.create_connection(
                 partial(_Stream, self), "127.0.0.1", self._port
             )
@@ -207,6 +214,8 @@ class _Stream(asyncio.Protocol):
         self._begun = False
 
     def data_received(self, data: bytes) -> None:
+        if data.endswith(_LAST_CHUNK):
+            self._streams.ended += 1
         if not self._begun:
             if b"\r\n\r\n" in data:
                 assert data.startswith(b"HTTP/1.1 200 "), data
