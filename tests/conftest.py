@@ -13,6 +13,7 @@ from collections.abc import Generator
 import pytest
 
 from tests.support.checks import watch
+from tests.support.few_cases import left_out
 from tests.support.loop import run_clean
 from tests.support.processes import environment
 from tests.support.requirement import cells, covering, reaches, revisions_of
@@ -36,7 +37,8 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         "--full",
         action="store_true",
         help="run each test of a requirement over every transport at every revision, each pair of "
-        "the zoo in all areas and scenarios, and each command of docs/ in a process of its own",
+        "the zoo in all areas and scenarios, each command of docs/ in a process of its own, and "
+        "all cases of tests with `few_cases`",
     )
 
 
@@ -50,6 +52,14 @@ def pytest_collection() -> Generator[None, object, object]:
         gc.enable()
         gc.freeze()
         gc.set_threshold(*COLLECTS_AFTER)
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Leave out the cases that are run with `--full` alone."""
+    out = set[pytest.Item]() if config.getoption("full") else left_out(items)
+    if out:
+        config.hook.pytest_deselected(items=[*out])
+        items[:] = [one for one in items if one not in out]
 
 
 def pytest_configure(config: pytest.Config) -> None:

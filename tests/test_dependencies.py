@@ -71,13 +71,15 @@ class Imported(NamedTuple):
 
 def third_party(module: str, text: str) -> Iterator[Imported]:
     """Yield the imports of a module that are neither ours nor of the standard library."""
-    tree = ast.parse(text)
-    late = {id(inner) for node in ast.walk(tree) if _is_late(node) for inner in ast.walk(node)}
-    for node in ast.walk(tree):
+    left: list[tuple[ast.AST, bool]] = [(ast.parse(text), False)]
+    while left:
+        node, is_late = left.pop()
         for name in _imported(node):
             root = name.partition(".")[0]
             if root not in sys.stdlib_module_names and root not in OURS:
-                yield Imported(module, root, id(node) not in late)
+                yield Imported(module, root, not is_late)
+        is_late = is_late or _is_late(node)
+        left += [(child, is_late) for child in ast.iter_child_nodes(node)]
 
 
 def _imported(node: ast.AST) -> Iterator[str]:

@@ -29,7 +29,7 @@ pytestmark = [
 ]
 
 WARM_CALLS = 100
-MEASURED_CALLS = 5
+MEASURED_CALLS = 3
 KEPT_CALLS = 1_000
 KEPT_BLOCKS = 20
 """Far fewer than one per call: a table of the interpreter may grow meanwhile."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import difflib
 import hashlib
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Container, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -74,13 +74,21 @@ def sources(root: Path) -> Iterator[tuple[str, Path]]:
     yield "facts", root / "schema" / "overlay.toml"
 
 
-def all_places(root: Path, packages: Iterable[str] = PACKAGES) -> list[Place]:
-    """Return every place of the given packages, in the order of files and texts."""
+def all_places(
+    root: Path, packages: Iterable[str] = PACKAGES, only: Container[str] | None = None
+) -> list[Place]:
+    """Return every place of the given packages, in the order of files and texts.
+
+    Args:
+        root: Folder of the sources.
+        packages: Names of packages, as in `PACKAGES`.
+        only: Paths of files, from `root` on; None for all files.
+    """
     wanted = frozenset(packages)
     return [
         place
         for package, path in sources(root)
-        if package in wanted
+        if package in wanted and (only is None or path.relative_to(root).as_posix() in only)
         for place in _places(root, package, path)
     ]
 

@@ -85,9 +85,7 @@ ALL = (
     Examined("ours", "http"),
 )
 
-FAST = tuple(
-    one for one in ALL if str(one) in ("typescript-stdio", "typescript-http", "everything-stdio")
-)
+FAST = tuple(one for one in ALL if str(one) in ("typescript-http", "everything-stdio"))
 """Examinations that take seconds, of two SDKs, for each commit."""
 
 

@@ -152,6 +152,7 @@ async def test_our_server_exits_with_0_by_itself_when_its_stdin_closes(
 # --- one revision at a time ---
 
 
+@pytest.mark.few_cases(5)
 @pytest.mark.parametrize("revision", mcp_wire.REVISIONS)
 async def test_the_official_client_finds_the_one_revision_that_our_server_offers(
     serve: Serve, revision: str
@@ -162,6 +163,7 @@ async def test_the_official_client_finds_the_one_revision_that_our_server_offers
     assert (text(result), result.structured_content) == ("3", STRUCTURED[revision])
 
 
+@pytest.mark.few_cases(5)
 @pytest.mark.parametrize("revision", mcp_wire.REVISIONS)
 async def test_a_bad_argument_is_answered_as_the_revision_says(serve: Serve, revision: str) -> None:
     async with connected(serve(OURS, revision)) as client:
@@ -309,6 +311,7 @@ NOTIFICATIONS: list[Any] = [
 
 
 @each_mode
+@pytest.mark.few_cases(3)
 @pytest.mark.parametrize("notification", NOTIFICATIONS, ids=lambda value: type(value).__name__)
 async def test_a_notification_that_means_nothing_here_is_ignored(
     command: Commands, mode: str, revision: str, notification: Any

@@ -29,6 +29,8 @@ WAIT_S = 30.0
 each_revision = pytest.mark.parametrize("revision", KNOWN_PROTOCOL_VERSIONS)
 each_handshake = pytest.mark.parametrize("revision", HANDSHAKE_PROTOCOL_VERSIONS)
 each_lifecycle = pytest.mark.parametrize("revision", ["2025-11-25", "2026-07-28"])
+# Each case starts a server of the official SDK, which takes more than a second.
+few = pytest.mark.few_cases(2)
 
 Commands = Callable[..., Command]
 
@@ -83,6 +85,7 @@ async def test_our_client_gets_the_revision_that_it_pins(command: Commands, revi
         assert session.server_capabilities.tools is not None
 
 
+@few
 @each_revision
 async def test_tools_are_listed_by_the_page_and_one_by_one(
     command: Commands, revision: str
@@ -108,6 +111,7 @@ async def test_a_call_returns_text_and_structured_content(command: Commands, rev
     assert (three, point) == ({"result": 3}, {"x": 2, "y": 1})
 
 
+@pytest.mark.few_cases(5)
 @each_revision
 @pytest.mark.parametrize(
     ("tool", "arguments", "message"),
@@ -137,6 +141,7 @@ async def test_a_protocol_error_is_raised_with_its_code_and_data(
     assert (caught.value.code, caught.value.data) == (-32050, {"retry": False})
 
 
+@few
 @each_handshake
 async def test_our_client_answers_a_ping(command: Commands, revision: str) -> None:
     async with connected(command(OFFICIAL), revision) as session:
@@ -154,6 +159,7 @@ async def test_our_client_refuses_what_it_does_not_offer_and_the_session_goes_on
     assert caught.value.code == MethodNotFound.code
 
 
+@few
 @each_revision
 async def test_notifications_do_not_disturb_our_client(
     command: Commands, caplog: pytest.LogCaptureFixture, revision: str

@@ -11,6 +11,8 @@ from tests.peers.inspecting.inspector import inspect
 from tests.peers.ways import TOOLS, Ask, Way, arguments, each_handshake, each_way, each_web
 
 pytestmark = pytest.mark.timeout(120)
+# Each case starts the Inspector: Node with its packages.
+few = pytest.mark.few_cases(2)
 
 
 @each_way
@@ -27,6 +29,7 @@ def test_it_learns_who_the_server_is(ask: Ask, way: Way) -> None:
     assert shown["instructions"].startswith("Tools, resources and prompts")
 
 
+@few
 @each_way
 def test_it_lists_tools_with_their_schemas(ask: Ask, way: Way) -> None:
     found = {tool["name"]: tool for tool in ask("tools/list").shown["tools"]}
@@ -42,6 +45,7 @@ def test_it_lists_tools_with_their_schemas(ask: Ask, way: Way) -> None:
     }
 
 
+@few
 @each_way
 def test_it_calls_a_tool_with_arguments_of_every_kind(ask: Ask, way: Way) -> None:
     given = arguments(
@@ -71,6 +75,7 @@ def test_it_calls_a_tool_with_arguments_of_every_kind(ask: Ask, way: Way) -> Non
     }
 
 
+@few
 @each_way
 def test_it_lists_resources(ask: Ask, way: Way) -> None:
     found = [resource["uri"] for resource in ask("resources/list").shown["resources"]]
@@ -82,12 +87,14 @@ def test_it_lists_resources(ask: Ask, way: Way) -> None:
     ]
 
 
+@few
 @each_way
 def test_it_lists_templates(ask: Ask, way: Way) -> None:
     (found,) = ask("resources/templates/list").shown["resourceTemplates"]
     assert (found["uriTemplate"], found["title"]) == ("users://{id}/profile", "Users")
 
 
+@few
 @each_way
 def test_it_reads_a_resource(ask: Ask, way: Way) -> None:
     (part,) = ask("resources/read", "--uri", "users://2/profile").shown["contents"]
@@ -95,6 +102,7 @@ def test_it_reads_a_resource(ask: Ask, way: Way) -> None:
     assert json.loads(part["text"]) == {"id": 2, "name": "Grace"}
 
 
+@few
 @each_way
 def test_it_lists_prompts_with_their_arguments(ask: Ask, way: Way) -> None:
     found = {prompt["name"]: prompt for prompt in ask("prompts/list").shown["prompts"]}
@@ -105,6 +113,7 @@ def test_it_lists_prompts_with_their_arguments(ask: Ask, way: Way) -> None:
     ]
 
 
+@few
 @each_way
 def test_it_gets_a_prompt_filled_in(ask: Ask, way: Way) -> None:
     words = ("--prompt-name", "greet", "--prompt-args", "name=Ada", "style=short")
@@ -113,6 +122,7 @@ def test_it_gets_a_prompt_filled_in(ask: Ask, way: Way) -> None:
     assert message == {"role": "user", "content": {"type": "text", "text": text}}
 
 
+@few
 @each_handshake
 def test_it_sets_the_log_level(ask: Ask, way: Way) -> None:
     assert ask("logging/setLevel", "--log-level", "warning").shown == {}
@@ -121,6 +131,7 @@ def test_it_sets_the_log_level(ask: Ask, way: Way) -> None:
 # --- failures ---
 
 
+@few
 @each_web
 def test_a_tool_that_fails_is_a_result_that_says_so(ask: Ask, way: Way) -> None:
     ran = ask("tools/call", "--tool-name", "fail", *arguments(reason="out of paper"))
@@ -128,6 +139,7 @@ def test_a_tool_that_fails_is_a_result_that_says_so(ask: Ask, way: Way) -> None:
     assert json.loads(ran.stdout)["content"][0]["text"] == "out of paper"
 
 
+@few
 @each_web
 def test_an_error_of_the_protocol_is_told_in_its_words(ask: Ask, way: Way) -> None:
     ran = ask("tools/call", "--tool-name", "refuse", *arguments(reason="not today"))

@@ -31,6 +31,8 @@ ROOT = "file:///home/ada"
 Commands = Callable[..., Command]
 
 pytestmark = pytest.mark.timeout(120)
+# Each case starts the Inspector: Node with its packages.
+few = pytest.mark.few_cases(2)
 
 
 # --- modes of the server ---
@@ -53,6 +55,7 @@ def test_it_tells_the_transport_from_the_url(web: str, path: str, tmp_path: Path
     assert inspect(tmp_path, web + path, "--method", "initialize").shown["serverInfo"]
 
 
+@few
 @each_web
 def test_its_headers_reach_the_server(ask: Ask, way: Way) -> None:
     call = ("--tool-name", "header", *arguments(name="x-colour"))
@@ -72,6 +75,7 @@ def test_it_says_where_the_server_runs(tmp_path: Path) -> None:
     assert Path(found).samefile(tmp_path / "there")
 
 
+@few
 @each_web
 def test_its_metadata_reaches_the_server(ask: Ask, way: Way) -> None:
     given = ("--metadata", "first=1", "--tool-metadata", "second=two")
@@ -149,6 +153,7 @@ def file(web: str, command: Commands, tmp_path: Path) -> Path:
     return written
 
 
+@few
 @each_way
 def test_a_server_of_a_file_asks_for_the_roots_that_the_file_has(
     file: Path, way: Way, tmp_path: Path

@@ -57,6 +57,7 @@ def keywords_of(promise: RevisionPromise) -> set[str]:
 
 
 @pytest.mark.timeout(120)
+@pytest.mark.few_cases(2)
 @pytest.mark.parametrize("server", ["everything", "time", "ours"])
 def test_a_server_keeps_its_lock_and_has_it_again_byte_for_byte(
     server: str, tmp_path: Path
