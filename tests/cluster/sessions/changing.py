@@ -6,6 +6,7 @@ import asyncio
 
 from mcp_gen import Server
 from mcp_gen.core.stores.bus import BusMessage
+from mcp_gen.server.notifications.shared_changes import COMPLETION
 from mcp_gen.session.cluster.session import ClusteredSession
 from tests.cluster.sessions.nodes import Nodes, RoamingClient
 from tests.support.http.asgi import Open
@@ -45,7 +46,7 @@ async def heard_one(nodes: Nodes, client: RoamingClient) -> tuple[Open, str]:
 
 
 async def settled(nodes: Nodes) -> None:
-    """Let every node hear what was published before: a change of its own comes after it."""
+    """Let every node hear what was published before, as its server publishes one thing more."""
     number = len(nodes.clusters)
     heard: list[bytes] = []
     everybody = asyncio.Event()
@@ -55,9 +56,10 @@ async def settled(nodes: Nodes) -> None:
         if len(heard) == number * number:
             everybody.set()
 
-    ends = [cluster.bus.on("test.settled", hear) for cluster in nodes.clusters]
-    for cluster in nodes.clusters:
-        await cluster.bus.publish("test.settled", b"")
+    # What a server publishes leaves in order: no client knows of this elicitation.
+    ends = [cluster.bus.on(COMPLETION, hear) for cluster in nodes.clusters]
+    for server in nodes.servers:
+        await server.notify.elicitation_complete("settled")
     await asyncio.wait_for(everybody.wait(), WAIT_S)
     for end in ends:
         end()

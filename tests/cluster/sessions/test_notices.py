@@ -101,6 +101,8 @@ async def test_only_so_many_notifications_wait_for_the_bus(
             move(nodes.servers[0], "p1", place)
             await here.frame()
         nodes.clusters[0].reconnect()
+        for _ in "12":
+            await there.frame()
         await settled(nodes)
         assert places(there) == ["1", "2"]
         assert "too many wait for the bus" in caplog.text

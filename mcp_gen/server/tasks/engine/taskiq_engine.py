@@ -151,6 +151,8 @@ class TaskiqEngine:
             began = time.monotonic()
             try:
                 taking = receiver(self._broker, max_async_tasks=max_running, run_startup=False)
+                # Nobody looks at the end of what it starts for a delivery.
+                taking.callback = _logged(taking.callback)
                 await taking.listen(finish)
             except Exception as error:
                 wait_s = MIN_WAIT_S if time.monotonic() - began > MAX_WAIT_S else 2 * wait_s
@@ -159,3 +161,17 @@ class TaskiqEngine:
                 with suppress(TimeoutError):
                     async with asyncio.timeout(wait_s):
                         await finish.wait()
+
+
+def _logged(handle: Callable[..., Awaitable[None]]) -> Callable[..., Awaitable[None]]:
+    """Return a handler of deliveries that logs a failure: the broker delivers again."""
+
+    async def handle_and_log(*args: Any, **kwargs: Any) -> None:
+        try:
+            await handle(*args, **kwargs)
+        except Exception as error:
+            _log.warning(
+                "the broker delivers a task again, as it was not told of its end: %s", error
+            )
+
+    return handle_and_log
