@@ -307,8 +307,8 @@ class ServerConnection(DuplexConnection, Session, Generic[C]):
 
     def _tasks(self) -> list[asyncio.Task[None]]:
         tasks = [call.task for call in self._calls() if call.task]
-        if self._runner.busy:
-            tasks.append(self._runner.busy)
+        if starting := self._runner.starting():
+            tasks.append(starting)
         return [*tasks, *self._notifications.tasks()]
 
     def _calls(self) -> Iterable[Call[C]]:

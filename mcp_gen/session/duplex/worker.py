@@ -96,10 +96,9 @@ class HandlerRunner(Generic[C]):
             else:
                 self._soon(self._start_waiting)
 
-    @property
-    def busy(self) -> asyncio.Task[None] | None:
-        """Task that starts the waiting requests; None if it idles."""
-        return self._task if self._idle is None else None
+    def starting(self) -> asyncio.Task[None] | None:
+        """Return a task that ends in the next turn, if requests wait for their first step."""
+        return self._loop.create_task(asyncio.sleep(0)) if self._waiting else None
 
     async def drop(self) -> None:
         """Drop the waiting requests and stop the task."""
