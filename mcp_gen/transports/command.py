@@ -150,7 +150,7 @@ class CommandTransport:
         if hasattr(os, "killpg"):
             group = transport.get_pid()
             self._guard = guard = Guard(group, CLOSE_STDIN_WAIT_S, TERMINATE_WAIT_S)
-            protocol.on_exit = partial(_release, guard, ProcessTree(group))
+            protocol.call_on_exit(partial(_release, guard, ProcessTree(group)))
         writer.attach(cast("asyncio.WriteTransport", transport.get_pipe_transport(0)))
         read_less_at_once(transport.get_pipe_transport(1))
 
@@ -265,8 +265,7 @@ class _ChildProtocol(asyncio.SubprocessProtocol):
         self._process: asyncio.SubprocessTransport | None = None
         self.exited = asyncio.Event()
         self.exit_status: int | None = None
-        self.on_exit: Callable[[], None] | None = None
-        """Called when the child has exited."""
+        self._on_exit: Callable[[], None] | None = None
         self._left = b""
         """Bytes of stdout that have arrived and are not read yet; no more are received then."""
         self._stderr_ended = asyncio.Event()
@@ -275,6 +274,12 @@ class _ChildProtocol(asyncio.SubprocessProtocol):
         self._held: bytearray | None = bytearray()
         """Stderr that is not copied yet; None once it is copied at once."""
         self._release_timer: asyncio.TimerHandle | None = None
+
+    def call_on_exit(self, act: Callable[[], None]) -> None:
+        """Call a function when the child has exited: now, if it has."""
+        self._on_exit = act
+        if self.exited.is_set():
+            act()
 
     async def wait_for_exit(self, wait_s: float) -> None:
         with contextlib.suppress(TimeoutError):
@@ -395,8 +400,8 @@ class _ChildProtocol(asyncio.SubprocessProtocol):
     def process_exited(self) -> None:
         self.exit_status = self._process.get_returncode() if self._process else None
         self.exited.set()
-        if self.on_exit is not None:
-            self.on_exit()
+        if self._on_exit is not None:
+            self._on_exit()
 
     def connection_lost(self, exc: Exception | None) -> None:
         status = self._process.get_returncode() if self._process else None

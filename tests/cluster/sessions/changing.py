@@ -56,6 +56,8 @@ async def settled(nodes: Nodes) -> None:
         if len(heard) == number * number:
             everybody.set()
 
+    # Changes that are told in one turn of the event loop are published in the next one.
+    await asyncio.sleep(0)
     # What a server publishes leaves in order: no client knows of this elicitation.
     ends = [cluster.bus.on(COMPLETION, hear) for cluster in nodes.clusters]
     for server in nodes.servers:

@@ -11,6 +11,7 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -168,6 +169,26 @@ async def test_a_command_that_has_ended_leaves_no_guard() -> None:
         await asyncio.wait_for(transport._protocol.exited.wait(), WAIT_S)
         guard = transport._guard
         await until(lambda: guard._process is None)
+        await transport.aclose()
+
+
+async def test_a_command_that_ends_while_it_is_started_leaves_no_guard(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    loop = asyncio.get_running_loop()
+    start = loop.subprocess_exec
+
+    async def start_slowly(*words: Any, **options: Any) -> Any:
+        transport, protocol = await start(*words, **options)
+        await asyncio.wait_for(protocol.exited.wait(), WAIT_S)
+        return transport, protocol
+
+    monkeypatch.setattr(loop, "subprocess_exec", start_slowly)
+    with watched() as (_, theirs):
+        transport = await started(python("print('ready', flush=True)"), theirs)
+        os.close(theirs)
+        assert transport._guard is not None
+        assert transport._guard._process is None
         await transport.aclose()
 
 
