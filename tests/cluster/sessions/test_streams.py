@@ -13,6 +13,7 @@ from mcp_gen import Context, Server
 from mcp_gen.cluster import MemoryCluster
 from mcp_gen.core.stores.events import MemoryEventStore, StoredEvent, StreamBeginning
 from mcp_gen.core.stores.failures import StoreDown
+from mcp_gen.session.cluster.session import ClusteredSession
 from tests.cluster.sessions.nodes import (
     LAST,
     Nodes,
@@ -143,6 +144,22 @@ async def test_a_node_that_was_silent_for_too_long_sends_no_second_answer() -> N
         again = await client.resumed(nodes.apps[1], event_id)
         (event,) = [one for one in (await again.whole()).events if one.data]
         assert event.json["error"]["data"] == {"reason": "node_lost"}
+
+
+async def test_a_stream_that_others_have_ended_leaves_no_outbox_in_its_session() -> None:
+    talkers = Talkers()
+    async with nodes_of(talkers, 2) as nodes:
+        client = await nodes.client()
+        first, event_id = await waiting(client, talkers.made[0], then="later")
+        (session,) = nodes.servers[0].sessions()
+        assert isinstance(session, ClusteredSession)
+        assert len(session.streams._boxes) == 1
+        nodes.clusters[0].freeze(lease_s=0)
+        resumed = await client.resumed(nodes.apps[1], event_id)
+        await resumed.whole()
+        talkers.made[0].go_on.set()
+        await first.ended()
+        assert session.streams._boxes == {}
 
 
 class SlowEvents(MemoryEventStore):
