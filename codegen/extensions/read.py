@@ -377,9 +377,5 @@ def _mentioned(own: ir.Revision, whole: ir.Revision) -> set[str]:
     for alias in own.aliases.values():
         names.update(ir.mentions(alias.type))
     for method in own.methods:
-        for name in (method.params, *method.results):
-            names.add(name)
-            while name in whole.aliases and isinstance(whole.aliases[name].type, ir.Ref):
-                (name,) = ir.mentions(whole.aliases[name].type)
-                names.add(name)
+        names.update((method.params, *method.results))
     return names
