@@ -320,6 +320,10 @@ def test_a_value_is_redacted_once() -> None:
             {"body": "b", "list": [{"a": 1}, {"a": "<redacted-number-1>"}]},
         ),
         (
+            "/params/arguments/list",
+            {"body": "b", "list": [{"a": "<redacted-number-1>"}, {"a": "<redacted-number-2>"}]},
+        ),
+        (
             "/params/arguments/list/*/a",
             {"body": "b", "list": [{"a": "<redacted-number-1>"}, {"a": "<redacted-number-2>"}]},
         ),
