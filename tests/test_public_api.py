@@ -5,6 +5,7 @@ from __future__ import annotations
 import pydoc
 import re
 from enum import Enum
+from importlib import import_module
 from inspect import getdoc, isfunction, signature
 from typing import Any, get_overloads
 
@@ -135,9 +136,12 @@ def test_nothing_else_is_listed() -> None:
     assert dir(mcp_gen) == mcp_gen.__all__
 
 
-def test_a_name_that_is_not_public_is_an_attribute_error_that_says_so() -> None:
-    with pytest.raises(AttributeError, match="'mcp_gen' has no attribute 'Kernel'"):
-        _ = mcp_gen.Kernel
+@pytest.mark.parametrize(
+    "package", ["mcp_gen", "mcp_gen.auth", "mcp_gen.cluster", "mcp_gen.compat", "mcp_wire"]
+)
+def test_a_name_that_is_not_public_is_an_attribute_error_that_says_so(package: str) -> None:
+    with pytest.raises(AttributeError, match=f"'{package}' has no attribute 'Kernel'"):
+        _ = import_module(package).Kernel
 
 
 def test_the_types_are_those_of_the_newest_revision() -> None:
