@@ -1,4 +1,4 @@
-"""Statements that read a fact, a constant or a field: a fault in its value shows there."""
+"""Code where a fault shows: what reads a fact, constant or field, and the function around a line."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ Lines: TypeAlias = tuple[str, tuple[int, int]]
 
 
 class Readers:
-    """Finds what reads a name.
+    """Finds what reads a name, and what is around a line.
 
     Args:
         root: The checkout.
@@ -44,6 +44,20 @@ class Readers:
         return [
             one for name in _assigned(tree, line) for one in self._reads[name] if one[0] in near
         ]
+
+    def function_around(self, path: str, line: int) -> tuple[int, int] | None:
+        """Return the first and last line of what the innermost function around a line does."""
+        tree = self._trees.get(path)
+        around = [
+            node
+            for node in (() if tree is None else ast.walk(tree))
+            if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
+            and node.body[0].lineno <= line <= (node.end_lineno or node.lineno)
+        ]
+        if not around:
+            return None
+        innermost = max(around, key=lambda node: node.lineno)
+        return innermost.body[0].lineno, innermost.end_lineno or innermost.lineno
 
     @cached_property
     def _trees(self) -> dict[str, ast.Module]:

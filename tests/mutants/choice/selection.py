@@ -107,12 +107,21 @@ class Selector:
             if place.package == "codegen":
                 # The comparison finds most. Others that run the whole generator take longest.
                 return [{GENERATED} & direct, {*alike, *near}, same_file]
-            return [alike, same_file, near]
+            return [alike, self._of_function(place), same_file, near]
         # No test of this process reaches it: one that starts a process may.
         module = {one for one in self._reach.reaching(place.path) if "::" in one}
         children = self._children(None)
         near = [test.id for test in self._reach.tests.values() if _affinity(place, test.file) > 1]
-        return [children, module, near]
+        return [self._of_function(place), children, module, near]
+
+    def _of_function(self, place: Place) -> list[str]:
+        """Return the tests that reach the function of a fault.
+
+        Lines get lost: Python 3.11 does not tell a tracer that an exception is thrown into a
+        coroutine, and after `asyncio.run` coverage.py takes the lines for those of another frame.
+        """
+        lines = self._readers.function_around(place.path, place.change.line)
+        return [] if lines is None else self._alike(self._reach.reaching(place.path, lines))
 
     def _rings_of_constant(self, place: Place) -> list[Iterable[str]]:
         """Return the tests of documented limits, and those of what reads a constant or a field."""

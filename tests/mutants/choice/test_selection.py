@@ -63,6 +63,31 @@ def test_what_many_tests_share_makes_each_of_them_a_long_one() -> None:
     assert chosen("mcp_gen/x/y.py", "server", shared, alone) == [alone.id, shared.id]
 
 
+LOGOUT = "mcp_gen/cli/commands/logout.py"
+
+
+def test_where_no_test_reaches_the_line_those_of_its_function_come_first() -> None:
+    of_function = TracedTest("tests/a/test_a.py::test_a", 5.0, False, 90)
+    of_module = TracedTest("tests/cli/commands/test_logout.py::test_b", 0.1, False, 9)
+    known = {one.id: one for one in (of_module, of_function)}
+    map_ = mock.Mock(spec=Reach, tests=known)
+    map_.by_function = {one.function: [one] for one in known.values()}
+    change = next(
+        one
+        for one in changes((ROOT / LOGOUT).read_bytes())
+        if one.what == "the call is dropped" and one.line > 40
+    )
+
+    def reaching(path: str, lines: tuple[int, int] | None = None) -> set[str]:
+        if lines is None:
+            return set(known)
+        return {of_function.id} if lines[0] < change.line < lines[1] else set()
+
+    map_.reaching.side_effect = reaching
+    chosen = Selector(map_, ROOT, set()).tests(Place(LOGOUT, "cli", change, "print_json(found)"))
+    assert [one.id for one in chosen] == [of_function.id, of_module.id]
+
+
 def test_for_the_generator_its_whole_output_comes_first() -> None:
     whole = TracedTest(GENERATED, 6.0, True, 70)
     short = TracedTest("tests/codegen/test_a.py::test_a", 0.1, False, 9)
