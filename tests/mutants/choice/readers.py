@@ -1,4 +1,4 @@
-"""Code where a fault shows: what reads a fact, constant or field, and the function around a line."""
+"""Code where a fault shows: what reads a fact, constant or field; the function around a line."""
 
 from __future__ import annotations
 

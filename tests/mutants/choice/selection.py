@@ -117,8 +117,8 @@ class Selector:
     def _of_function(self, place: Place) -> list[str]:
         """Return the tests that reach the function of a fault.
 
-        Lines get lost: Python 3.11 does not tell a tracer that an exception is thrown into a
-        coroutine, and after `asyncio.run` coverage.py takes the lines for those of another frame.
+        Lines after `asyncio.run` get lost: where a coroutine goes on because what it awaits has
+        caught a cancellation, Python 3.11 does not tell a tracer so.
         """
         lines = self._readers.function_around(place.path, place.change.line)
         return [] if lines is None else self._alike(self._reach.reaching(place.path, lines))
