@@ -55,6 +55,17 @@ def test_a_reference_to_a_name_that_is_not_among_the_definitions_stops(tmp_path:
     assert stop_of(tmp_path, **there) == ("#/$defs/Top", said)
 
 
+@pytest.mark.parametrize("word", ["anyOf", "allOf"])
+def test_references_in_a_circle_stop_where_a_union_or_an_intersection_follows_them(
+    tmp_path: Path, word: str
+) -> None:
+    circle = {"A": ref("B"), "B": ref("A"), "Top": {word: [ref("A"), struct(x=STRING)]}}
+    with pytest.raises(Stopped) as caught:
+        built(tmp_path, **circle)
+    found = [(one.pointer, one.construct) for one in caught.value.stops]
+    assert ("#/$defs/B", "a `$ref` that comes back to itself") in found
+
+
 def test_a_required_name_without_a_property_has_the_type_of_other_keys(tmp_path: Path) -> None:
     made = built(tmp_path, CLOSED, Top={**MAP, "required": ["x"]})
     (field,) = made.structs["Top"].fields
