@@ -138,6 +138,7 @@ class ServerConnection(DuplexConnection, Session, Generic[C]):
             await self._ended
             for end in self.kernel.on_connection_end:
                 end(self)
+            await self._runner.begun()
             await wait_or_cancel(self._tasks, GRACE_S, self._give_up)
         finally:
             await self._stop()
@@ -307,8 +308,6 @@ class ServerConnection(DuplexConnection, Session, Generic[C]):
 
     def _tasks(self) -> list[asyncio.Task[None]]:
         tasks = [call.task for call in self._calls() if call.task]
-        if starting := self._runner.starting():
-            tasks.append(starting)
         return [*tasks, *self._notifications.tasks()]
 
     def _calls(self) -> Iterable[Call[C]]:

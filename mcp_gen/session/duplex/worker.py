@@ -96,9 +96,13 @@ class HandlerRunner(Generic[C]):
             else:
                 self._soon(self._start_waiting)
 
-    def starting(self) -> asyncio.Task[None] | None:
-        """Return a task that ends in the next turn, if requests wait for their first step."""
-        return self._loop.create_task(asyncio.sleep(0)) if self._waiting else None
+    async def begun(self) -> None:
+        """Wait until the waiting requests have had their first step, some turns of the loop."""
+        # A handler that cancels its task leaves the next ones to another task, a turn later.
+        for _ in range(2 * len(self._waiting) + 2):
+            if not self._waiting:
+                return
+            await asyncio.sleep(0)
 
     async def drop(self) -> None:
         """Drop the waiting requests and stop the task."""

@@ -5,13 +5,15 @@ from __future__ import annotations
 import asyncio
 from contextvars import ContextVar
 from typing import Any
+from unittest import mock
 
 import anyio
 import pytest
 
 from mcp_gen import Server
+from mcp_gen.session.duplex.worker import HandlerRunner
 from tests.support.frames import HANDSHAKE, each_lifecycle, with_batches
-from tests.support.peers.raw import RawClient, talking
+from tests.support.peers.raw import WAIT_S, RawClient, talking
 
 color: ContextVar[str] = ContextVar("color", default="none")
 
@@ -267,6 +269,17 @@ async def test_what_waits_for_its_first_turn_is_begun_though_the_session_ends(
         client.send(call(client, 1, "cancels"), call(client, 2, "quick", name="b"))
         session.end()
     assert list(tools.tasks) == ["b"]
+
+
+async def test_what_is_never_begun_is_not_waited_for() -> None:
+    kernel, skipped, waits = mock.Mock(), mock.Mock(cancelled=True), mock.Mock(cancelled=False)
+    runner = HandlerRunner[Any](kernel, mock.Mock(), soon=mock.Mock())
+    runner.add(skipped)
+    await runner.begun()
+    runner.add(waits)
+    await asyncio.wait_for(runner.begun(), WAIT_S)
+    assert kernel.mock_calls == []
+    await runner.drop()
 
 
 async def test_what_waits_when_the_grace_is_over_is_cancelled(
