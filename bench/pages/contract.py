@@ -286,8 +286,6 @@ CONTRACT: tuple[Promise, ...] = (
         ["idle session / 3 KB"],
         HTTP,
         of_ours=True,
-        why="three empty sets took 0.65 KB of it. They are made when they are needed since then: "
-        "2.39 KB by `python -m bench memory` alone.",
     ),
     Promise(
         "open listening stream",

@@ -14,6 +14,7 @@ from msgspec import Raw
 import mcp_wire
 from mcp_gen.core.errors import UsageError
 from mcp_gen.core.projection.project import restate
+from mcp_gen.core.text_encoding import LARGE_BYTES, expect_large_blocks
 from mcp_gen.server.context.context import origin_of, runtime_of
 from mcp_gen.server.listing.cursors import cursor_after, position_of
 from mcp_gen.server.listing.registry import Entry, Numbered, Registry
@@ -290,7 +291,10 @@ class Listing(Generic[T]):
 def encode_page(ctx: Context, page: Any) -> EncodedResult:
     """Encode a page for the revision of the request."""
     binding = runtime_of(ctx).kernel.bindings[ctx.revision]
-    return EncodedResult(Raw(encode(binding.with_identity(page) if binding.identity else page)))
+    json = encode(binding.with_identity(page) if binding.identity else page)
+    if len(json) >= LARGE_BYTES:
+        expect_large_blocks()
+    return EncodedResult(Raw(json))
 
 
 def listings(registry: object) -> Iterator[tuple[str, Listing[Any]]]:
