@@ -241,9 +241,9 @@ CONTRACT: tuple[Promise, ...] = (
         [f"tools/list with 1,000 tools, {one}" for one in (NEW, OLD)],
         HTTP,
         "the list is kept as bytes; what is left beside the static body is a call like any other, "
-        "and one copy of the page into its envelope. This run still paid for the pages of that "
-        "copy ([memory](../decisions/long-values.md)): 0.65 and 0.69 by `python -m bench large` "
-        "since then.",
+        "and one copy of the page into its envelope. Until the memory of large messages was kept "
+        "([why](../decisions/long-values.md)), one of them fell to 0.24 on a fast machine; "
+        "`python -m bench large` shows 0.65 and 0.69 since.",
     ),
     _least(
         "resources/read of 1 MiB of text",

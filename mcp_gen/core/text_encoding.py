@@ -81,8 +81,6 @@ def take_long_values(result: Any, field: str) -> tuple[Any, Sequence[Piece]]:
         return result, ()  # short texts and nothing else, as in most results
     pieces: list[Piece] = []
     marked = [_marked(item, pieces) for item in items]
-    if pieces:
-        expect_large_blocks()
     return (replace(result, **{field: marked}), pieces) if pieces else (result, ())
 
 
@@ -97,7 +95,10 @@ def join_pieces(frame: bytes, pieces: Sequence[Piece]) -> bytes:
     joined: list[Piece] = [first]
     for piece, other in zip(pieces, others, strict=True):
         joined += (piece, other)
-    return b"".join(joined)
+    message = b"".join(joined)
+    if len(message) >= LARGE_BYTES:
+        expect_large_blocks()
+    return message
 
 
 @cache
