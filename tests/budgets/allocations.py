@@ -88,9 +88,12 @@ async def settled(call: Call, calls: int) -> AsyncIterator[None]:
 
     A collection empties the free lists of the interpreter; the calls fill them as far as they need.
     Inside the block there is none: each cycle is memory that is kept. Nor does a timer run there,
-    since the clock of the loop stands still.
+    since the clock of the loop stands still. Nor is the loop in its debug mode, which remembers
+    where each callback comes from.
     """
     loop: Any = asyncio.get_running_loop()
+    debug = loop.get_debug()
+    loop.set_debug(False)
     now_s = loop.time()
     loop.time = lambda: now_s
     gc.collect()
@@ -102,3 +105,4 @@ async def settled(call: Call, calls: int) -> AsyncIterator[None]:
     finally:
         gc.enable()
         del loop.time
+        loop.set_debug(debug)

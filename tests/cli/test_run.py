@@ -75,6 +75,12 @@ def write(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Write]:
             del sys.modules[name]
 
 
+@pytest.fixture(autouse=True)
+def usual_mode(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Keep commands out of asyncio's debug mode: there stderr says what took long."""
+    monkeypatch.delenv("PYTHONASYNCIODEBUG", raising=False)
+
+
 def mcp_gen(*words: str | Path) -> list[str]:
     """Start the command as a process."""
     return [sys.executable, "-c", "from mcp_gen.cli import main; main()", *map(str, words)]

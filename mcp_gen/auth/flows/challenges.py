@@ -16,7 +16,8 @@ _PARAM = re.compile(rf'[ \t]*({_TOKEN})[ \t]*=[ \t]*(?:"((?:[^"\\]|\\.)*)"|({_TO
 _SCHEME = re.compile(rf"[ \t,]*({_TOKEN})(?:[ \t]+|(?=,)|$)")
 _TOKEN68 = re.compile(r"[0-9A-Za-z._~+/-]+=*[ \t]*(?=,|$)")
 _SEPARATOR = re.compile(r"[ \t]*,[ \t,]*")
-_CODE = re.compile(r"[!#-\[\]-~]{1,64}")
+_CODE = re.compile(r"[a-z][a-z0-9._-]{0,63}")
+"""Error codes as they are registered. Access tokens have capital letters, or look random."""
 _ESCAPED = re.compile(r"\\(.)")
 
 MAX_HEADER_CHARS = 16 * 1024

@@ -83,3 +83,10 @@ def test_of_two_challenges_for_tokens_the_first_decides() -> None:
 
 def test_an_empty_scope_is_no_scope() -> None:
     assert bearer_challenge({"www-authenticate": 'Bearer scope=" "'}).scopes is None
+
+
+@pytest.mark.parametrize(
+    "token", ["QKJvhRINYvIoYWWBwQPMWVBLPEnkwZIfPXLvsqPvEa", "a3f9c2d8e1b7a6f5c4d3e2f1a0b9c8d7"]
+)
+def test_the_refused_token_is_no_error_code_with_digits_or_without(token: str) -> None:
+    assert bearer_challenge({"www-authenticate": f'Bearer error="{token}"'}).error is None

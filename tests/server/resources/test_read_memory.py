@@ -25,8 +25,9 @@ LEFT_BYTES = 20_000
 WARM_BYTES = 20_000
 """Long enough for the encoders to be loaded."""
 
-EXACT = {"MALLOC_MMAP_THRESHOLD_": "65536"}
-"""glibc returns what is freed of this size at once, so resident is what is allocated."""
+EXACT = {"MALLOC_MMAP_THRESHOLD_": "65536", "PYTHONASYNCIODEBUG": ""}
+"""glibc returns what is freed of this size at once, so resident is what is allocated; and asyncio
+remembers nothing of its callbacks, as in its debug mode."""
 
 SPEAKER = Speaker(PER_REQUEST)
 

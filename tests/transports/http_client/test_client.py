@@ -285,7 +285,7 @@ async def test_a_header_of_two_lines_is_refused() -> None:
 
 async def test_a_user_in_the_url_is_named_in_a_header() -> None:
     async with serving(Tools().app()) as web, Client("test") as client:
-        await client.connect(web.url.replace("127", "me:pass%21@127"))
+        await client.connect(web.url.replace("//", "//me:pass%21@"))
         assert web.got[0].headers["authorization"] == "Basic bWU6cGFzcyE="
         assert "@" not in web.got[0].headers["host"]
 
