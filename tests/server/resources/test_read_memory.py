@@ -25,9 +25,9 @@ LEFT_BYTES = 20_000
 WARM_BYTES = 20_000
 """Long enough for the encoders to be loaded."""
 
+# In its debug mode asyncio remembers where callbacks come from.
 EXACT = {"MALLOC_MMAP_THRESHOLD_": "65536", "PYTHONASYNCIODEBUG": ""}
-"""glibc returns what is freed of this size at once, so resident is what is allocated; and asyncio
-remembers nothing of its callbacks, as in its debug mode."""
+"""glibc returns what is freed of this size at once, so resident is what is allocated."""
 
 SPEAKER = Speaker(PER_REQUEST)
 
