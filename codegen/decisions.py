@@ -134,7 +134,10 @@ def _names_in_use(newest: ir.Revision, draft: ir.Revision, runtime: Path) -> Ite
     gone = types | methods | set(map(constant, methods))
     uses: dict[str, list[str]] = {}
     for path in sorted(runtime.rglob("*.py")):
-        for node in ast.walk(ast.parse(path.read_text("utf-8"))):
+        text = path.read_text("utf-8")
+        if not any(name in text for name in gone):
+            continue
+        for node in ast.walk(ast.parse(text)):
             for name in gone & set(_spelled(node)):
                 line = getattr(node, "lineno", 0)
                 place = f"{runtime.name}/{path.relative_to(runtime).as_posix()}:{line}"

@@ -147,9 +147,12 @@ async def test_a_check_that_needs_too_much_memory_is_given_up(worker: SchemaWork
 async def test_a_schema_that_takes_long_holds_up_no_other(worker: SchemaWorker) -> None:
     slow = endless()
     await check(worker, slow, {"a": 1}, timeout_s=0.2)
-    burst = [asyncio.create_task(check(worker, slow, {"a": 1})) for _ in range(3)]
-    await asyncio.sleep(0)
-    assert await check(worker, RECURSIVE, [1]) == "fits"
+    # The worker takes none of them before all are there.
+    with worker._changed:
+        burst = [asyncio.create_task(check(worker, slow, {"a": 1})) for _ in range(3)]
+        other = asyncio.create_task(check(worker, RECURSIVE, [1]))
+        await asyncio.sleep(0)
+    assert await other == "fits"
     assert not any(one.done() for one in burst)
     for one in burst:
         one.cancel()

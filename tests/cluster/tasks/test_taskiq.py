@@ -23,6 +23,9 @@ from tests.support.processes.redis_server import RedisServer, free_port
 taskiq = pytest.importorskip("taskiq", reason="pip install taskiq")
 taskiq_redis = pytest.importorskip("taskiq_redis", reason="pip install taskiq-redis")
 
+# See `pipelines_left_open`.
+pytestmark = pytest.mark.filterwarnings("ignore:Unclosed client session:ResourceWarning")
+
 QUEUE = "parcels"
 IDLE_MS = 50
 
@@ -65,20 +68,9 @@ class CountingWorker(TaskWorker):
         await super().run(id)
 
 
-@asynccontextmanager
-async def worker(node: Node, deliveries: list[str]) -> AsyncGenerator[None]:
-    made = CountingWorker(node, deliveries)
-    working = asyncio.ensure_future(made.work(max_running=50, drain_s=10))
-    try:
-        yield
-    finally:
-        made.stop()
-        await working
-
-
 @contextmanager
 def pipelines_left_open() -> Generator[None]:
-    """Allow what taskiq-redis leaves to the collector: a pipeline that was cut at a lock."""
+    """Allow what taskiq-redis leaves to the collector: a pipeline, where its reading was cut."""
     loop = asyncio.get_running_loop()
     others = loop.get_exception_handler()
 
@@ -93,6 +85,18 @@ def pipelines_left_open() -> Generator[None]:
         gc.collect()
     finally:
         loop.set_exception_handler(others)
+
+
+@asynccontextmanager
+async def worker(node: Node, deliveries: list[str]) -> AsyncGenerator[None]:
+    made = CountingWorker(node, deliveries)
+    with pipelines_left_open():
+        working = asyncio.ensure_future(made.work(max_running=50, drain_s=10))
+        try:
+            yield
+        finally:
+            made.stop()
+            await working
 
 
 async def test_a_task_runs_on_a_worker_and_redis_holds_its_id_alone(
@@ -143,18 +147,16 @@ async def test_a_delivery_whose_worker_dies_before_the_claim_is_made_again(
             assert await one.text(id) == "word of x"
 
 
-@pytest.mark.filterwarnings("ignore:Unclosed client session:ResourceWarning")
 async def test_a_worker_goes_on_after_its_broker_has_failed(redis_server: RedisServer) -> None:
-    with pipelines_left_open():
-        async with (
-            nodes_at(redis_server.url) as (web, x),
-            conversing(web.server) as one,
-            worker(x, []),
-        ):
-            x.work.gate.set()
-            assert await one.text(await one.make("slow")) == "word of x"
-            await asyncio.to_thread(redis_server.run, "CLIENT", "KILL", "TYPE", "normal")
-            assert await one.text(await one.make("slow")) == "word of x"
+    async with (
+        nodes_at(redis_server.url) as (web, x),
+        conversing(web.server) as one,
+        worker(x, []),
+    ):
+        x.work.gate.set()
+        assert await one.text(await one.make("slow")) == "word of x"
+        await asyncio.to_thread(redis_server.run, "CLIENT", "KILL", "TYPE", "normal")
+        assert await one.text(await one.make("slow")) == "word of x"
 
 
 async def test_a_worker_without_a_broker_says_so_in_one_line() -> None:

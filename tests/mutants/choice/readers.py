@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from collections import defaultdict
 from collections.abc import Iterator
-from functools import cached_property
+from functools import cache, cached_property
 from pathlib import Path
 from typing import TypeAlias
 
@@ -15,6 +15,16 @@ __all__ = ["Lines", "Readers"]
 
 Lines: TypeAlias = tuple[str, tuple[int, int]]
 """A file, and the first and last line of an expression in it."""
+
+
+@cache
+def _trees_of(root: Path) -> dict[str, ast.Module]:
+    """Return the syntax trees of all sources, by path."""
+    return {
+        path.relative_to(root).as_posix(): ast.parse(path.read_bytes())
+        for _, path in sources(root)
+        if path.suffix == ".py"
+    }
 
 
 class Readers:
@@ -61,11 +71,7 @@ class Readers:
 
     @cached_property
     def _trees(self) -> dict[str, ast.Module]:
-        return {
-            path.relative_to(self._root).as_posix(): ast.parse(path.read_bytes())
-            for _, path in sources(self._root)
-            if path.suffix == ".py"
-        }
+        return _trees_of(self._root)
 
     @cached_property
     def _reads(self) -> dict[str, list[Lines]]:
