@@ -161,6 +161,7 @@ FLOORS: Mapping[str, tuple[tuple[str, ...], ...]] = {
         ("accounts", "running"),
         ("commands",),
         ("reloaded",),
+        ("lazy",),
         ("app", "reloading"),
     ),
 }

@@ -13,7 +13,7 @@ import typer
 
 import mcp_wire
 from mcp_gen.cli.app import app
-from mcp_gen.cli.commands.demo import DEMO_EPILOG
+from mcp_gen.cli.commands import demo
 from tests.cli.running import complaint, run
 from tests.wire.test_imports import imported_by, revisions_in
 
@@ -47,6 +47,32 @@ def test_the_command_line_imports_no_change_table_before_a_command_runs() -> Non
     assert "mcp_wire.changes" not in imported_by("import mcp_gen.cli")
 
 
+def test_the_version_needs_no_command_and_no_table() -> None:
+    program = (
+        "import sys; sys.argv = ['mcp-gen', '--version']; from mcp_gen.cli import main; main()"
+    )
+    loaded = imported_by(f"try:\n    {program}\nexcept SystemExit:\n    pass")
+    assert not {one for one in loaded if one.startswith(("mcp_gen.cli.commands.", "rich."))}
+
+
+def test_a_command_loads_no_other_command() -> None:
+    program = "import sys; sys.argv = ['mcp-gen', 'run']; from mcp_gen.cli import main; main()"
+    loaded = imported_by(f"try:\n    {program}\nexcept SystemExit:\n    pass")
+    assert {one for one in loaded if one.startswith("mcp_gen.cli.commands.")} == {
+        "mcp_gen.cli.commands.run"
+    }
+
+
+def test_a_word_like_a_command_is_answered_with_the_command() -> None:
+    assert "Did you mean 'run'" in run("rum").stderr
+
+
+def test_every_module_of_the_commands_is_a_command_and_in_the_help_once() -> None:
+    folder = Path(demo.__file__).parent
+    modules = {path.stem for path in folder.glob("*.py")} - {"__init__"}
+    assert sorted(modules) == sorted(COMMANDS)
+
+
 # --- every command ---
 
 # typer may bring a click of its own.
@@ -58,7 +84,7 @@ SERVER = str(Path(__file__).parents[2] / "examples/server.py")
 
 def examples(name: str) -> list[list[str]]:
     """Return the words of the examples in a command's help, without what a shell redirects."""
-    text = DEMO_EPILOG if name == "demo" else str(COMMANDS[name].callback.__doc__)
+    text = demo.OPTIONS["epilog"] if name == "demo" else str(COMMANDS[name].callback.__doc__)
     return [shlex.split(line.partition(" > ")[0]) for line in EXAMPLE.findall(text)]
 
 

@@ -16,20 +16,25 @@ from importlib import import_module
 from pathlib import Path
 
 import mcp_wire
+from mcp_gen.cli.lazy import COMMANDS
 from tests.docs.pages import variables
 
 __all__ = ["WarmProcess"]
 
 _OFTEN = (
     "mcp_gen.cli.app",
+    *(f"mcp_gen.cli.commands.{one}" for one in COMMANDS),
+    "mcp_gen.cli.running.settings",
     "mcp_gen.client.client",
     "mcp_gen.client.connecting.in_process",
     "mcp_gen.client.tools.output_schema",
     "mcp_gen.server.server",
     "mcp_wire.extensions.tasks",
     *(f"mcp_wire.v{one.replace('-', '_')}" for one in mcp_wire.REVISIONS),
-    # `typer` loads it with each command.
-    "pydantic.type_adapter",
+    # `typer` loads them with each command, and with its help or an error.
+    "typer._adapters",
+    "typer.rich_utils",
+    "rich.table",
 )
 """Modules that most commands load."""
 

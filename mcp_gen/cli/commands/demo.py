@@ -17,9 +17,9 @@ from mcp_gen.core.errors import McpGenError
 if TYPE_CHECKING:
     from mcp_gen.compat.demo import Row
 
-__all__ = ["DEMO_EPILOG", "demo"]
+__all__ = ["OPTIONS", "demo"]
 
-DEMO_EPILOG = f"""
+_EPILOG = f"""
 **Examples**
 
 * `mcp-gen demo` talks to the quickstart server at every revision
@@ -27,6 +27,8 @@ DEMO_EPILOG = f"""
 * `mcp-gen demo "node server.js"` talks to one that a command starts
 * `mcp-gen demo --revision {mcp_wire.REVISIONS[0]} --json` prints one revision for a script
 """
+OPTIONS = {"epilog": _EPILOG}
+"""Options of the command: its examples name the oldest revision."""
 
 
 def demo(

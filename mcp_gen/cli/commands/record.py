@@ -19,7 +19,10 @@ from mcp_gen.core.errors import McpGenError, UsageError
 if TYPE_CHECKING:
     from mcp_gen.compat.recordings.writer import RecordingWriter
 
-__all__ = ["record"]
+__all__ = ["OPTIONS", "record"]
+
+OPTIONS = {"context_settings": {"allow_interspersed_args": False}}
+"""Options of the command: words after the first one are the server's."""
 
 MIB = 1024 * 1024
 

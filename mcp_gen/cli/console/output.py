@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import json
 import sys
-from typing import Any, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn
 
 import typer
-from rich import box
-from rich.console import Console
-from rich.table import Table
-from rich.text import Text
+
+if TYPE_CHECKING:
+    from rich.console import Console
+    from rich.table import Table
+    from rich.text import Text
 
 __all__ = ["console", "fail", "plain_table", "plain_text", "print_json"]
 
@@ -19,12 +20,19 @@ _WIDTH_WITHOUT_TERMINAL = 160
 
 def console() -> Console:
     """Return the console for tables; without a terminal it is 160 characters wide."""
+    # Imported here: a command that runs a server prints no tables.
+    from rich.console import Console
+
     made = Console()
     return made if made.is_terminal else Console(width=_WIDTH_WITHOUT_TERMINAL)
 
 
 def plain_table(*columns: str, title: str = "") -> Table:
     """Return a table without lines, which folds long text instead of cutting it off."""
+    # Imported here: see `console`.
+    from rich import box
+    from rich.table import Table
+
     table = Table(title=title or None, title_justify="left", box=box.SIMPLE_HEAD, pad_edge=False)
     for column in columns:
         table.add_column(column, overflow="fold")
@@ -33,6 +41,9 @@ def plain_table(*columns: str, title: str = "") -> Table:
 
 def plain_text(text: str, style: str = "") -> Text:
     """Return text without markup: brackets in type names are printed as they are."""
+    # Imported here: see `console`.
+    from rich.text import Text
+
     return Text(text, style=style)
 
 
