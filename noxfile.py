@@ -3,6 +3,7 @@
 import json
 import os
 import shutil
+import sys
 import tempfile
 from pathlib import Path
 from typing import Any
@@ -14,6 +15,8 @@ import nox
 nox.options.default_venv_backend = "uv|venv"
 nox.options.sessions = ["lint", "types", "tests"]
 nox.options.reuse_existing_virtualenvs = True
+# A session that cannot run is no session that has passed.
+nox.options.error_on_missing_interpreters = True
 
 PYPROJECT = nox.project.load_toml("pyproject.toml")
 COMPILED = str(Path(".nox/compiled").resolve())
@@ -25,8 +28,8 @@ CHROMIUM = Path("/usr/bin/chromium")
 PLUGIN = "pytest_mcp_gen.py"
 """The plugin of pytest: a module beside the packages, which a test run loads without them."""
 
-NEWEST_PYTHON = nox.project.python_versions(PYPROJECT)[-1]
-"""Newest Python that the classifiers name."""
+OLDEST_PYTHON, *_, NEWEST_PYTHON = nox.project.python_versions(PYPROJECT)
+"""Oldest and newest Python that the classifiers name."""
 
 NIGHTLY = (
     "verify",
@@ -48,6 +51,9 @@ NIGHTLY = (
 )
 """Sessions that take too long for each change."""
 
+MUTANTS_OF_A_NIGHT = ("--minutes", "60")
+"""Mutants come last, in what is left of the night."""
+
 
 def install(session: nox.Session, *groups: str, project: bool = False) -> None:
     """Install dependency groups of pyproject.toml, and optionally the project itself.
@@ -56,7 +62,8 @@ def install(session: nox.Session, *groups: str, project: bool = False) -> None:
     `--reuse-venv=never` begins anew.
     """
     packages = nox.project.dependency_groups(PYPROJECT, *groups)
-    metadata = [PYPROJECT["build-system"], PYPROJECT["project"]] if project else []
+    build = [PYPROJECT["build-system"], PYPROJECT["project"], PYPROJECT["tool"]["hatch"]]
+    metadata = build if project else []
     wanted = json.dumps([sorted(packages), metadata, str(Path.cwd())])
     installed = Path(session.virtualenv.location) / "installed.json"
     if installed.exists() and installed.read_text("utf-8") == wanted:
@@ -139,6 +146,8 @@ def types(session: nox.Session) -> None:
 @nox.session
 def tests(session: nox.Session) -> None:
     """Run the tests; `-- tests/core -k batch` narrows them."""
+    if not sys.version.startswith(f"{OLDEST_PYTHON}."):
+        session.warn(f"budgets of memory are counted on Python {OLDEST_PYTHON}, and skipped here")
     install(session, "codegen", "test", project=True)
     run_tests(session, *at_once(session), *session.posargs)
 
@@ -464,4 +473,4 @@ def _demo_alone(session: nox.Session, wheel: Path, folder: Path) -> None:
 def nightly(session: nox.Session) -> None:
     """Run what takes long: self-test, guides, newest Python, all tests, soak, fuzz, benchmarks."""
     for name in NIGHTLY:
-        session.notify(name, posargs=())
+        session.notify(name, posargs=MUTANTS_OF_A_NIGHT if name == "mutants" else ())

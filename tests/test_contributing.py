@@ -9,6 +9,8 @@ import sys
 import tomllib
 from collections.abc import Iterator
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
@@ -21,6 +23,9 @@ CONTRIBUTING = (ROOT / "CONTRIBUTING.md").read_text("utf-8")
 EXAMPLES = re.findall(r"^```python\n# (tests/\S+\.py)\n(.*?)^```", CONTRIBUTING, re.M | re.S)
 PAGES = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md"), *ROOT.glob(".github/**/*.md")])
 DECISIONS = ROOT / "docs/decisions"
+NEXT = "2027-01-31"
+"""Revision that the pages make up."""
+HEADINGS = {"Decision", "Alternatives", "Consequences", "What would make us reconsider"}
 
 _FENCED = re.compile(r"^ *```.*?^ *```", re.M | re.S)
 _LINK = re.compile(r"\]\(([^)\s]+)\)")
@@ -81,6 +86,16 @@ def test_links_between_pages_lead_to_files_and_sections_that_exist() -> None:
     assert broken == []
 
 
+def test_files_of_the_project_that_the_page_names_exist() -> None:
+    # Texts of links are short forms of their targets, which are checked above.
+    text = re.sub(r"\[`[^`]+`\]", "", CONTRIBUTING)
+    folders = r"(?:tests|mcp_gen|codegen|docs|schema|examples|bench)/"
+    named = set(re.findall(rf"(?<=[`\s\"])({folders}[\w/.-]+)", text))
+    made_up = {path for path, _ in EXAMPLES} | {f"schema/{NEXT}/schema.json"}
+    assert len(named) > 20
+    assert sorted(one for one in named - made_up if not (ROOT / one.rstrip(".")).exists()) == []
+
+
 def test_the_pages_of_contributors_are_found_from_the_readme_and_the_architecture() -> None:
     assert ROOT / "CONTRIBUTING.md" in {path for _, path, _ in targets(ROOT / "README.md")}
     from_contributing = {path for _, path, _ in targets(ROOT / "CONTRIBUTING.md")}
@@ -94,18 +109,23 @@ def test_every_decision_is_listed_and_says_what_would_change_it() -> None:
     for page in DECISIONS.glob("*.md"):
         if page.name != "README.md":
             assert f"`{page.name}`" in listed
-            assert page.read_text("utf-8").startswith("# ")
+            text = page.read_text("utf-8")
+            assert text.startswith("# ")
+            assert set(re.findall(r"^## (.+)$", text, re.M)) >= HEADINGS, page.name
 
 
 # --- sessions, releases, templates ---
 
 
+NOXFILE = ast.parse((ROOT / "noxfile.py").read_text("utf-8"))
+"""The noxfile, which is not imported: nox is not among what tests need."""
+
+
 def session_names() -> list[str]:
-    """Return the names of the noxfile's sessions, without an import of nox."""
-    tree = ast.parse((ROOT / "noxfile.py").read_text("utf-8"))
+    """Return the names of the noxfile's sessions."""
     return [
         node.name
-        for node in tree.body
+        for node in NOXFILE.body
         if isinstance(node, ast.FunctionDef)
         and any("nox.session" in ast.unparse(one) for one in node.decorator_list)
     ]
@@ -114,6 +134,45 @@ def session_names() -> list[str]:
 def test_every_session_is_named_on_the_page() -> None:
     assert len(session_names()) > 10
     assert [one for one in session_names() if f"| `nox -s {one}` |" not in CONTRIBUTING] == []
+
+
+def test_the_page_says_nightly_of_what_runs_each_night() -> None:
+    rows = re.findall(r"^\| `nox -s (\w+)` \|.*\| ([^|]+) \|$", CONTRIBUTING, re.M)
+    said = {name for name, when in rows if "nightly" in when}
+    (nightly,) = (
+        ast.literal_eval(node.value)
+        for node in NOXFILE.body
+        if isinstance(node, ast.Assign) and ast.unparse(node.targets[0]) == "NIGHTLY"
+    )
+    # That of `bench` is said in the row of `nightly`.
+    assert {*nightly} == said | {"bench"}
+    assert nightly[-1] == "mutants", "it has what is left of the night"
+
+
+@pytest.mark.parametrize(
+    ("words", "options"),
+    [
+        ([], ("-n", "3", "--dist", "worksteal")),
+        (["tests/server"], ("-n", "3", "--dist", "worksteal")),
+        (["tests/server", "tests/client", "-x"], ("-n", "3", "--dist", "worksteal")),
+        (["tests/core/test_sse.py"], ()),
+        (["tests/core/test_sse.py::test_a"], ()),
+        (["tests/core", "-k", "batch"], ()),
+        (["tests/core", "-n0"], ()),
+    ],
+)
+def test_all_tests_and_folders_run_on_all_processors_and_few_tests_on_one(
+    words: list[str], options: tuple[str, ...]
+) -> None:
+    (function,) = (
+        node
+        for node in NOXFILE.body
+        if isinstance(node, ast.FunctionDef) and node.name == "at_once"
+    )
+    function.args.args[0].annotation = None
+    names: dict[str, Any] = {"os": SimpleNamespace(cpu_count=lambda: 2)}
+    exec(compile(ast.Module([function], []), "noxfile.py", "exec"), names)
+    assert names["at_once"](SimpleNamespace(posargs=words)) == options
 
 
 def test_the_version_of_the_project_has_a_section_in_the_changelog(

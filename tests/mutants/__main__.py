@@ -34,7 +34,8 @@ examples:
   nox -s mutants -- --count 150 --seed 7        once more: goes on where it stopped
   nox -s mutants -- --package core --count 30   30 faults of one package
   nox -s mutants -- --package auth --tests tests/auth   some tests alone: soon traced
-  nox -s mutants -- --minutes 20                as many of them as 20 minutes allow
+  nox -s mutants -- --minutes 20                as many of them as 20 minutes allow; exits with 0
+                                                if enough of those were found
   nox -s mutants -- --only limits.py:61 --again the faults of one line, whatever is known of them
   nox -s mutants -- --list --only limits.py     show the places of a file, and try none
 
@@ -81,7 +82,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
         print(json.dumps({"seed": options.seed, **report.json()}))
     else:
         report.show(Console(width=None if sys.stdout.isatty() else 120))
-    return 1 if report.faults() or any(_is_left(one) for one in results) else 0
+    left = sum(_is_left(one) for one in results)
+    if left:
+        why = "ended" if deadline is None else f"{options.minutes:g} minutes are over"
+        console.print(f"{why}: {left} faults are left; the same command goes on with them")
+    # A run that may take so long has done what it was told.
+    return 1 if report.faults() or (left and deadline is None) else 0
 
 
 def _is_left(result: Result) -> bool:

@@ -12,7 +12,16 @@ from pathlib import Path
 from tests.mutants.facts import allowed_values, facts_changes, overlay_changes
 from tests.mutants.operators import Change, changes, is_valid
 
-__all__ = ["PACKAGES", "Place", "all_places", "choose", "diff", "sources"]
+__all__ = [
+    "MIN_PER_PACKAGE",
+    "PACKAGES",
+    "ROOT",
+    "Place",
+    "all_places",
+    "choose",
+    "diff",
+    "sources",
+]
 
 ROOT = Path(__file__).parents[2]
 RUNTIME = tuple(sorted(path.parent.name for path in (ROOT / "mcp_gen").glob("*/__init__.py")))

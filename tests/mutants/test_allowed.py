@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -33,6 +34,23 @@ def test_a_position_tells_two_changes_of_a_line_apart() -> None:
     first, second = places("X = 1, 1\n")
     entry = Equivalent("a.py", "X = 1, 1", "1 becomes 2", "a reason", at=7)
     assert equivalents([entry], [first, second]) == {second.id: entry}
+
+
+def test_an_entry_that_fits_two_lines_is_an_error_unless_it_names_a_function(
+    tmp_path: Path,
+) -> None:
+    text = "def f():\n    return 1\ndef g():\n    return 1\n"
+    (tmp_path / "mcp_gen" / "core").mkdir(parents=True)
+    (tmp_path / "mcp_gen" / "core" / "a.py").write_text(text)
+    path = "mcp_gen/core/a.py"
+    first, second = (
+        replace(one, path=path) for one in places(text) if one.change.what == "1 becomes 2"
+    )
+    entry = Equivalent(path, "return 1", "1 becomes 2", "a reason")
+    with pytest.raises(Unusable, match="several lines"):
+        equivalents([entry], [first, second], tmp_path)
+    entry = replace(entry, function="g")
+    assert equivalents([entry], [first, second], tmp_path) == {second.id: entry}
 
 
 @pytest.mark.parametrize("text", ["X = 2\n", "X = 11\n", "Y = 1\n"])

@@ -5,10 +5,12 @@ from __future__ import annotations
 import io
 from dataclasses import replace
 from pathlib import Path
+from unittest import mock
 
 import pytest
 from rich.console import Console
 
+from tests.mutants.__main__ import main
 from tests.mutants.operators import changes
 from tests.mutants.places import Place
 from tests.mutants.report import Report, Result
@@ -99,6 +101,37 @@ def test_thresholds_hold_for_each_package_and_for_all(root: Path) -> None:
         "core: 67 % found, expected 80 %",
         "all: 66.7 % found, expected 90 %",
     ]
+
+
+def test_a_package_with_few_tried_faults_and_others_left_is_not_judged(root: Path) -> None:
+    assert report(root, [SURVIVED, None, None]).faults() == []
+
+
+@pytest.mark.parametrize(
+    ("outcomes", "options", "exit_code"),
+    [
+        ([KILLED, KILLED, KILLED], [], 0),
+        ([KILLED, KILLED, SURVIVED], [], 1),
+        ([KILLED, KILLED, None], [], 1),
+        ([KILLED, KILLED, None], ["--minutes", "1"], 0),
+        ([SURVIVED, SURVIVED, SURVIVED], ["--minutes", "1"], 1),
+    ],
+    ids=["all found", "one not found", "interrupted", "time is over", "in time, not found"],
+)
+def test_the_exit_code_tells_if_enough_was_found_of_what_was_asked(
+    monkeypatch: pytest.MonkeyPatch,
+    outcomes: list[Outcome | None],
+    options: list[str],
+    exit_code: int,
+) -> None:
+    chosen = places()
+    found = [Result(place, one) for place, one in zip(chosen, outcomes, strict=True)]
+    where = "tests.mutants"
+    monkeypatch.setattr(f"{where}.places.all_places", mock.Mock(return_value=chosen))
+    monkeypatch.setattr(f"{where}.allowed.read", mock.Mock(return_value=[]))
+    monkeypatch.setattr(f"{where}.__main__.execute", mock.Mock(return_value=found))
+    monkeypatch.setattr(f"{where}.report.Report.about", mock.Mock(return_value="a fault"))
+    assert main(["--only", "a.py", *options]) == exit_code
 
 
 def test_what_no_test_reaches_is_not_found(root: Path) -> None:

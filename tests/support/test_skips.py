@@ -115,3 +115,14 @@ def test_what_is_listed_is_there(prefix: str) -> None:
     text = (ROOT / file).read_text("utf-8")
     assert f"def {test.partition('[')[0]}" in text
     assert "skipif" in text
+
+
+def test_what_only_one_version_of_python_runs_is_listed() -> None:
+    conditional = [
+        path.relative_to(ROOT).as_posix()
+        for path in (ROOT / "tests").rglob("test_*.py")
+        if re.search(r"skipif\(\s*sys\.version_info", path.read_text("utf-8"))
+    ]
+    assert len(conditional) >= 4
+    listed = {prefix.partition("::")[0] for prefix in LISTED}
+    assert [path for path in conditional if path not in listed] == []

@@ -521,8 +521,6 @@ async def test_in_a_batch_each_entry_has_its_refusal(revision: str) -> None:
     server = files()
     server.add_tool(lambda: "fine", name="fine")
     speaker = Speaker(revision)
-    if speaker.profile.http_transport == "sse_pair":
-        pytest.skip("answers of this transport have no status")
     async with gated_client(guarded(server, ALICE), revision, ALICE) as client:
         entries = (speaker.call(1, "wipe", path="/"), speaker.call(2, "fine"))
         reply = await client.post_raw(b"[" + b",".join(entries) + b"]")

@@ -57,6 +57,17 @@ class Readers:
 
     def function_around(self, path: str, line: int) -> tuple[int, int] | None:
         """Return the first and last line of what the innermost function around a line does."""
+        innermost = self._innermost(path, line)
+        if innermost is None:
+            return None
+        return innermost.body[0].lineno, innermost.end_lineno or innermost.lineno
+
+    def name_around(self, path: str, line: int) -> str:
+        """Return the name of the innermost function around a line; "" for none."""
+        innermost = self._innermost(path, line)
+        return "" if innermost is None else innermost.name
+
+    def _innermost(self, path: str, line: int) -> ast.FunctionDef | ast.AsyncFunctionDef | None:
         tree = self._trees.get(path)
         around = [
             node
@@ -64,10 +75,7 @@ class Readers:
             if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
             and node.body[0].lineno <= line <= (node.end_lineno or node.lineno)
         ]
-        if not around:
-            return None
-        innermost = max(around, key=lambda node: node.lineno)
-        return innermost.body[0].lineno, innermost.end_lineno or innermost.lineno
+        return max(around, key=lambda node: node.lineno, default=None)
 
     @cached_property
     def _trees(self) -> dict[str, ast.Module]:
