@@ -43,6 +43,7 @@ async def test_a_task_and_a_file_that_are_left_are_named() -> None:
     os.close(read)
     os.close(write)
     assert "files=" in left
+    # The task that is left: nobody waits for it.
     task = asyncio.create_task(asyncio.sleep(60))
     (left,) = await kills.left_here(before)
     task.cancel()

@@ -43,6 +43,11 @@ class Refused(Exception):
         return int(self.error["code"])
 
     @property
+    def message(self) -> str:
+        """Message of the error."""
+        return str(self.error["message"])
+
+    @property
     def data(self) -> Any:
         """Data of the error; None without any."""
         return self.error.get("data")

@@ -825,6 +825,7 @@ async def test_notifications_arrive_in_their_order() -> None:
         await session.notify_roots_list_changed()
         await session.notify_progress("p", 1)
         await soon(slow.held)
+        # One that does not wait for it would be here by now: nothing tells that none comes.
         await asyncio.sleep(0.05)
         assert web.asked("notifications/progress") == []
         slow.go_on.set()

@@ -55,6 +55,7 @@ async def test_a_call_that_takes_longer_than_its_message_may_is_answered() -> No
     app = talker.server.asgi(body_timeout_s=SOON_S)
     message = PEER.call(1, "wait")
     opened = open_request(app, message, headers_of(PEER, message))
+    # The time limit of the message is over.
     await asyncio.sleep(4 * SOON_S)
     talker.go_on.set()
     assert (await opened.whole()).status == 200
