@@ -161,7 +161,7 @@ FLOORS: Mapping[str, tuple[tuple[str, ...], ...]] = {
         ("accounts", "running"),
         ("commands",),
         ("reloaded",),
-        ("lazy",),
+        ("command_group",),
         ("app", "reloading"),
     ),
 }

@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from mcp_gen.cli.lazy import CommandGroup
+from mcp_gen.cli.command_group import CommandGroup
 
 __all__ = ["app"]
 

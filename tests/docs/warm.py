@@ -16,7 +16,7 @@ from importlib import import_module
 from pathlib import Path
 
 import mcp_wire
-from mcp_gen.cli.lazy import COMMANDS
+from mcp_gen.cli.command_group import COMMANDS
 from tests.docs.pages import variables
 
 __all__ = ["WarmProcess"]
