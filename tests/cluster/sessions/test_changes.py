@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
 from typing import Any
 
 import pytest
@@ -179,30 +181,52 @@ async def test_changes_that_a_full_bus_refuses_are_tried_again_by_one_timer_that
     assert timers_of(SharedChanges) == []
 
 
-async def test_a_gap_is_filled_with_every_list_and_each_subscribed_resource() -> None:
-    def make() -> MemoryCluster:
-        return MemoryCluster(max_messages=2, heartbeat_s=30.0)
-
+@asynccontextmanager
+async def two_that_can_miss() -> AsyncGenerator[Nodes]:
+    """Start two nodes whose bus keeps two messages."""
     nodes = Nodes()
-    first = make()
+    first = MemoryCluster(max_messages=2, heartbeat_s=30.0)
     for cluster in (first, first.another_node()):
         nodes.add(cluster, changing_server(0))
     try:
         for app in nodes.apps:
             await app.start()
+        yield nodes
+    finally:
+        await nodes.aclose()
+
+
+async def make_gap(nodes: Nodes) -> None:
+    """Let the second node miss more messages than the bus keeps."""
+    nodes.clusters[1].disconnect()
+    for _ in range(5):
+        await nodes.clusters[0].bus.publish("noise", b"")
+    nodes.clusters[1].reconnect()
+
+
+async def test_a_gap_is_filled_with_every_list_and_each_subscribed_resource() -> None:
+    async with two_that_can_miss() as nodes:
         client, opened = await listening(nodes, 1)
         session = await nodes.client()
         stream = await session.listening(nodes.apps[1])
-        nodes.clusters[1].disconnect()
-        for _ in range(5):
-            await nodes.clusters[0].bus.publish("noise", b"")
-        nodes.clusters[1].reconnect()
+        await make_gap(nodes)
         await eventually(lambda: "tools/list_changed" in methods(opened))
         await eventually(lambda: "resources/updated" in methods(opened))
         await eventually(lambda: "tools/list_changed" in methods(stream))
         await client.aclose()
-    finally:
-        await nodes.aclose()
+
+
+async def test_a_gap_is_filled_also_with_what_the_client_has_been_told_before() -> None:
+    async with two_that_can_miss() as nodes:
+        client = await nodes.client()
+        for number, app in enumerate(nodes.apps):
+            await client.at(app).ask(client.speaker.call(number, "where"))
+        nodes.servers[0].notify.tool_list_changed()
+        await settled(nodes)
+        stream = await client.listening(nodes.apps[1])
+        await eventually(lambda: "tools/list_changed" in methods(stream))
+        await make_gap(nodes)
+        await eventually(lambda: methods(stream).count("tools/list_changed") == 2)
 
 
 async def test_a_stream_that_is_resumed_at_another_node_is_the_one_that_goes_on() -> None:
