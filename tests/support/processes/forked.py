@@ -77,6 +77,8 @@ def run_alone(measure: Callable[..., Coroutine[Any, Any, Any]], *arguments: Any)
 
 def _run_measure(given: tuple[Callable[..., Coroutine[Any, Any, Any]], tuple[Any, ...]]) -> None:
     measure, arguments = given
+    # What coverage.py keeps of each line would be measured, too.
+    sys.settrace(None)
     print(msgspec.json.encode(asyncio.run(measure(*arguments))).decode(), flush=True)
 
 
