@@ -3,6 +3,7 @@
 import ast
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 
 from codegen.model import ir
@@ -135,7 +136,7 @@ def _names_in_use(newest: ir.Revision, draft: ir.Revision, runtime: Path) -> Ite
     uses: dict[str, list[str]] = {}
     for path in sorted(runtime.rglob("*.py")):
         text = path.read_text("utf-8")
-        if not any(name in text for name in gone):
+        if not gone & _all_spelled(text):
             continue
         for node in ast.walk(ast.parse(text)):
             for name in gone & set(_spelled(node)):
@@ -144,6 +145,12 @@ def _names_in_use(newest: ir.Revision, draft: ir.Revision, runtime: Path) -> Ite
                 uses.setdefault(name, []).append(place)
     for name, places in sorted(uses.items()):
         yield f"{name} is gone, and handwritten code names it: {', '.join(dict.fromkeys(places))}"
+
+
+@cache
+def _all_spelled(text: str) -> frozenset[str]:
+    """Return every name in a module: it is the same for each draft of a process."""
+    return frozenset(name for node in ast.walk(ast.parse(text)) for name in _spelled(node))
 
 
 def _spelled(node: ast.AST) -> Iterator[str]:

@@ -74,6 +74,7 @@ def test_the_name_of_a_test_is_a_claim() -> None:
     ("body", "lines"),
     [
         ("await asyncio.sleep(0.1)", [2]),
+        # A pause with a name is one as well: only a turn of the loop is none.
         ("time.sleep(PAUSE_S)", [2]),
         ("await asyncio.sleep(0)", []),
         ("await asyncio.sleep(0.1)  # the time limit is what the test is about", []),

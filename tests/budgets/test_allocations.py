@@ -10,6 +10,7 @@ import tracemalloc
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from typing import Any, NamedTuple, TypeAlias
+from unittest import mock
 
 import pytest
 
@@ -138,9 +139,9 @@ async def blocks_freed_at_once() -> int:
     source = "def feed(reader, data):\n    [object(), object(), object()]\n    old(reader, data)\n"
     names: dict[str, Any] = {"old": LineReader.feed}
     exec(compile(source, LineReader.feed.__code__.co_filename, "exec"), names)
-    setattr(LineReader, "feed", names["feed"])  # noqa: B010 - no method, for a type checker
-    async with over_lines(HANDSHAKE) as call:
-        after = await least_taken(call)
+    with mock.patch.object(LineReader, "feed", names["feed"]):
+        async with over_lines(HANDSHAKE) as call:
+            after = await least_taken(call)
     return after.total() - before.total()
 
 
@@ -158,9 +159,9 @@ async def peak_of_a_call_that_holds(size_bytes: int) -> int:
         feed(reader, data)
         del copy
 
-    setattr(LineReader, "feed", feed_with_a_copy)  # noqa: B010
-    async with over_lines(HANDSHAKE) as call:
-        return await least_peak_bytes(call)
+    with mock.patch.object(LineReader, "feed", feed_with_a_copy):
+        async with over_lines(HANDSHAKE) as call:
+            return await least_peak_bytes(call)
 
 
 def test_memory_that_a_call_holds_is_counted() -> None:
@@ -176,9 +177,9 @@ async def blocks_kept_of_calls_with_a_cycle() -> int:
         cycle.append(cycle)
         feed(reader, data)
 
-    setattr(LineReader, "feed", feed_and_leave)  # noqa: B010
-    async with over_lines(HANDSHAKE) as call, settled(call, WARM_CALLS):
-        return await kept_blocks(call, KEPT_CALLS)
+    with mock.patch.object(LineReader, "feed", feed_and_leave):
+        async with over_lines(HANDSHAKE) as call, settled(call, WARM_CALLS):
+            return await kept_blocks(call, KEPT_CALLS)
 
 
 def test_a_cycle_that_each_call_leaves_is_found() -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import gc
+import warnings
 from collections.abc import AsyncGenerator, Generator
 from contextlib import asynccontextmanager, contextmanager
 from typing import Any
@@ -22,9 +23,6 @@ from tests.support.processes.redis_server import RedisServer, free_port
 
 taskiq = pytest.importorskip("taskiq", reason="pip install taskiq")
 taskiq_redis = pytest.importorskip("taskiq_redis", reason="pip install taskiq-redis")
-
-# See `pipelines_left_open`.
-pytestmark = pytest.mark.filterwarnings("ignore:Unclosed client session:ResourceWarning")
 
 QUEUE = "parcels"
 IDLE_MS = 50
@@ -80,9 +78,11 @@ def pipelines_left_open() -> Generator[None]:
 
     loop.set_exception_handler(heard)
     try:
-        yield
-        # It is told when the pipeline is collected: here, and not in a later test.
-        gc.collect()
+        with warnings.catch_warnings():
+            warnings.filterwarnings("ignore", "Unclosed client session", ResourceWarning)
+            yield
+            # It is told when the pipeline is collected: here, and not in a later test.
+            gc.collect()
     finally:
         loop.set_exception_handler(others)
 
