@@ -134,6 +134,15 @@ def test_the_table_has_the_verdicts_and_names_the_key(tampered_twice: Ran) -> No
     assert problem in tampered_twice.stdout.splitlines()
 
 
+def test_a_verdict_has_a_color_and_a_problem_has_none() -> None:
+    oldest = mcp_wire.REVISIONS[0]
+    server = f"{sys.executable} {TAMPERING}"
+    ran = mcp_gen("demo", server, "--revision", oldest, FORCE_COLOR="1", TERM="xterm")
+    assert "\x1b[31mbad\x1b[0m" in ran.stdout
+    problem = f"{oldest}: server: $.result.tools[0].icons: not a key at {oldest}"
+    assert problem in ran.stdout.splitlines()
+
+
 def test_a_server_that_ends_at_once_is_bad_and_says_its_exit_status(tmp_path: Path) -> None:
     script = tmp_path / "server.py"
     script.write_text("raise SystemExit(3)")

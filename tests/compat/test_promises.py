@@ -6,12 +6,14 @@ from typing import Any
 
 import pytest
 
+import mcp_wire
 from mcp_gen.compat.promises import collect_promises
 from mcp_gen.compat.reference.call import Failure, ReferenceCall
 from mcp_gen.compat.reference.server import ReferenceServer
 from mcp_gen.compat.reference.serving import DuplexServing
 from mcp_gen.compat.wire.openers import MemoryOpener
 from mcp_gen.core.errors import TransportError
+from mcp_gen.core.transport.protocols import Duplex
 from tests.support.frames import HANDSHAKE, PER_REQUEST, each_lifecycle
 
 SUPPORTED = "1999-01-01"
@@ -53,6 +55,23 @@ async def test_a_server_with_resources_may_have_no_templates() -> None:
     promised = (await locked(WithoutTemplates, HANDSHAKE)).revisions[HANDSHAKE]
     assert promised.resources
     assert promised.resource_templates == {}
+
+
+async def test_two_revisions_are_asked_at_the_same_time() -> None:
+    open_now, most = 0, 0
+
+    class Counted(DuplexServing):
+        async def serve(self, transport: Duplex) -> None:
+            nonlocal open_now, most
+            open_now += 1
+            most = max(most, open_now)
+            await super().serve(transport)
+            open_now -= 1
+
+    opens = MemoryOpener(lambda spoken: Counted(ReferenceServer(spoken)))
+    lock = await collect_promises(opens, "memory")
+    await opens.aclose()
+    assert (set(lock.revisions), most) == ({*mcp_wire.REVISIONS}, 2)
 
 
 async def test_a_revision_that_a_server_does_not_list_is_none_that_it_speaks() -> None:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+import pytest
+
 from mcp_gen import Client
 from mcp_gen.compat.json_values import Json
 from mcp_gen.compat.reference.call import ReferenceCall
@@ -13,6 +15,7 @@ from mcp_gen.compat.reference.http.exchanges import EndpointRequest, EndpointRes
 from mcp_gen.compat.reference.server import ReferenceServer
 from mcp_gen.compat.reference.serving import DuplexServing
 from mcp_gen.compat.report.model import Outcome, Report
+from mcp_gen.compat.zoo.servers.features.lists import CursorsForOneUse
 from tests.compat.examining import examined
 from tests.compat.examining_clients import examined_client
 from tests.support.frames import HANDSHAKE, PER_REQUEST
@@ -40,6 +43,31 @@ async def test_a_server_whose_sessions_cannot_be_ended_is_not_judged_by_what_com
     ended = outcome(report, "http:session:ended")
     why = "the server does not let clients end sessions"
     assert (ended.verdict, ended.why) == ("not tested", why)
+
+
+class TurnsPages(ReferenceServer):
+    """Gives for a cursor another page each time, on whatever connection."""
+
+    second = 0
+
+    def page(self, call: ReferenceCall, member: str, items: list[Json]) -> Json:
+        made = super().page(call, member, items)
+        if call.params.get("cursor") is not None:
+            type(self).second += 1
+            made[member] = items[: 1 + self.second % 2]
+        return made
+
+
+@pytest.mark.parametrize(
+    ("server", "came"), [(TurnsPages, "another page"), (CursorsForOneUse, "an error")]
+)
+async def test_what_comes_at_the_second_use_of_a_cursor_is_told(
+    server: type[ReferenceServer], came: str
+) -> None:
+    rule = "pagination:cursors:stable"
+    report = await examined(server, HANDSHAKE, rule, areas={"pagination"})
+    told = {one.came for one in outcome(report, rule).findings}
+    assert told == {f"{came} at its second use"}
 
 
 class AsksNobody(ReferenceServer):

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from fractions import Fraction
 from typing import Any
 
 import pytest
 
 from mcp_gen.contracts.subsumption.comparing import compare_schemas
 from mcp_gen.contracts.subsumption.examples import numbers_in
+from mcp_gen.contracts.subsumption.plain_facets import some_texts
+from mcp_gen.contracts.subsumption.shapes import Range
 
 WHOLE = {"type": "integer"}
 SMALL = {"type": "integer", "maximum": 3}
@@ -45,6 +48,11 @@ def test_a_member_that_differs_has_a_name_that_the_schema_allows() -> None:
 def test_an_item_that_differs_is_in_an_array_whatever_else_is_allowed(kinds: Any) -> None:
     before, after = ({**kinds, "prefixItems": [one]} for one in (WHOLE, SMALL))
     assert examples(before, after) == [[4]]
+
+
+def test_texts_have_the_least_length_one_more_and_the_greatest() -> None:
+    texts = some_texts(Range(Fraction(20), Fraction(30)))
+    assert texts[-6:] == [letter * length for length in (20, 21, 30) for letter in ("a", "0")]
 
 
 def test_of_the_numbers_of_a_schema_the_first_forty_are_taken() -> None:

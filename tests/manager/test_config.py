@@ -298,6 +298,17 @@ def path_of_nothing_special() -> Path:
     return Path.home()
 
 
+async def test_a_command_runs_in_its_folder_and_a_tilde_is_the_home(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "here").mkdir()
+    (tmp_path / "here/server.py").write_text((ROOT / "examples/server.py").read_text("utf-8"))
+    monkeypatch.setenv("HOME", str(tmp_path))
+    entry = ServerConfig(command=sys.executable, args=["server.py"], cwd="~/here")
+    async with ClientManager({"a": entry}) as manager:
+        assert manager.servers()["a"].state == "connected"
+
+
 def test_a_problem_says_where_and_what() -> None:
     assert str(ConfigProblem("here", "wrong")) == "here: wrong"
 

@@ -105,7 +105,8 @@ def test_a_schema_without_properties_gets_some() -> None:
 
 
 @pytest.mark.parametrize(
-    ("api", "longest"), [("openai", 64), ("openai-responses", 64), ("anthropic", 128)]
+    ("api", "longest"),
+    [("openai", 64), ("openai-responses", 64), ("anthropic", 128), ("gemini", 64)],
 )
 def test_a_name_that_an_api_does_not_take_is_left_out_and_told(api: Any, longest: int) -> None:
     found = export_tools(api, [("b" * (longest + 1), tool()), ("a" * longest, tool())])

@@ -303,6 +303,15 @@ async def test_a_server_that_is_not_there_yet_is_tried_again() -> None:
     assert [kind for kind, _ in told.kinds] == ["connect_failed", "reconnecting", "connected"]
 
 
+async def test_only_the_first_failure_to_connect_is_told_as_one() -> None:
+    wire = Wire(None)
+    wire.refusal = REFUSED
+    async with managing({"bad": wire}) as (_, told):
+        await told.next("reconnect_failed")
+    kinds = [kind for kind, _ in told.kinds]
+    assert kinds == ["connect_failed", *["reconnecting"] * 3, "reconnect_failed"]
+
+
 @pytest.mark.parametrize(
     ("error", "tried"),
     [

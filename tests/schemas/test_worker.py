@@ -260,6 +260,10 @@ READY = "say(outcome='ready')\nos.read(0, 1000)\n"
         (f"{READY}sys.exit(0)", "the process that checks it has ended"),
         (f"{READY}os.kill(os.getpid(), 9)", "the process that checks it has ended"),
         (f"{READY}os.abort()", "the schema takes too much memory to check"),
+        (
+            f"{READY}os.kill(os.getpid(), signal.SIGSEGV)",
+            "the schema takes too much memory to check",
+        ),
         (f"{READY}os.write(1, b'garbage')", "the process that checks it has ended"),
         (f"{READY}os.write(1, b'\\0\\0\\0\\3abc')", "the process that checks it has ended"),
         (f"{READY}os.write(1, b'\\377\\0\\0\\0' * 99)", "the process that checks it has ended"),

@@ -271,6 +271,11 @@ def test_what_pydantic_reads_needs_no_hooks_for_paths(hint: Any) -> None:
     assert json_reader_for(hint).is_hooked is False
 
 
+@pytest.mark.parametrize("hint", [int, list[str], One, Attrs], ids=str)
+def test_types_without_models_and_paths_cost_no_hooks(hint: Any) -> None:
+    assert json_reader_for(hint).is_hooked is False
+
+
 @pytest.mark.parametrize(
     "hint",
     [

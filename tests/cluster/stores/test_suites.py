@@ -125,6 +125,13 @@ FAULTS = {
         takes(lambda session, stream, *more: (session, stream.replace(":", ""), *more)),
         "test_names_of_sessions_and_streams_are_kept_apart",
     ),
+    "several messages are put in order": Fault(
+        EventStoreSuite,
+        MemoryEventStore,
+        "write",
+        takes(lambda session, stream, events, *more: (session, stream, sorted(events), *more)),
+        "test_nothing_is_written_if_a_number_is_refused",
+    ),
     "messages are texts": Fault(
         EventStoreSuite,
         MemoryEventStore,

@@ -12,9 +12,15 @@ import pytest
 import mcp_wire
 from mcp_gen import Context, McpError, Server, UsageError
 from mcp_gen.compat.recording import Frame
+from mcp_gen.core.transport.authorizing import UNVERIFIED
 from mcp_gen.core.transport.headers import Headers
 from mcp_gen.transports.http_server.app import AsgiApp
-from mcp_gen.transports.http_server.legacy_sse import MAX_EARLY, _SseStream
+from mcp_gen.transports.http_server.legacy_sse import (
+    MAX_EARLY,
+    LegacySseEndpoint,
+    RelayedPost,
+    _SseStream,
+)
 from tests.support.frames import HANDSHAKE, PER_REQUEST, Speaker, server_violations, with_handshake
 from tests.support.http.asgi import Open, Reply, open_request, request
 from tests.support.peers.raw import WAIT_S
@@ -324,3 +330,13 @@ def test_only_a_few_messages_wait_until_the_server_of_a_stream_has_started() -> 
     headers = Headers([])
     taken = [stream.deliver(b"{}", headers) for _ in range(MAX_EARLY + 2)]
     assert taken == [True] * MAX_EARLY + [False, False]
+
+
+def test_a_message_that_another_process_passes_on_may_come_again_if_too_many_wait() -> None:
+    endpoints = Talker().server.asgi(legacy_sse_path="/sse")._extra_apps
+    assert isinstance(endpoints, LegacySseEndpoint)
+    reply: Any = None
+    endpoints._open["id"] = _SseStream(reply, None)
+    post = RelayedPost("id", b"{}", Headers([]), None, UNVERIFIED)
+    taken = [endpoints.take(post) for _ in range(MAX_EARLY + 1)]
+    assert taken == [202] * MAX_EARLY + [503]
