@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import socket
 import sys
 import time
 from collections.abc import AsyncIterator, Iterable
@@ -28,6 +27,7 @@ from tests.attack.report import Row
 from tests.soak.figures import resident_kb
 from tests.soak.traffic.wire import HOST
 from tests.support.frames import HANDSHAKE, PER_REQUEST
+from tests.support.ports import free_port
 
 __all__ = ["ATTACKS", "attack_client", "under_attack"]
 
@@ -64,8 +64,7 @@ async def attack_client(names: Iterable[str], seconds: float) -> AsyncIterator[R
 @asynccontextmanager
 async def hostile() -> AsyncIterator[int]:
     """Run the server that attacks, and return its port."""
-    with socket.create_server((HOST, 0)) as found:
-        port: int = found.getsockname()[1]
+    port = free_port()
     words = (sys.executable, "-m", "tests.attack.hostile", str(port))
     process = await asyncio.create_subprocess_exec(
         *words, cwd=ROOT, stdin=asyncio.subprocess.DEVNULL

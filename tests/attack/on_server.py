@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import signal
-import socket
 import sys
 from collections.abc import AsyncIterator, Iterable
 from contextlib import asynccontextmanager, suppress
@@ -16,8 +15,9 @@ from tests.attack.attacks import posted
 from tests.attack.line_process import ROOT, LineProcess
 from tests.attack.measure import Felt, calling, calm_for
 from tests.attack.report import Row
-from tests.soak.traffic.wire import HOST, Connection
+from tests.soak.traffic.wire import Connection
 from tests.support.frames import PER_REQUEST, Speaker
+from tests.support.ports import free_port
 
 __all__ = ["answering", "attack_server", "target"]
 
@@ -68,8 +68,7 @@ class Target:
 @asynccontextmanager
 async def target() -> AsyncIterator[Target]:
     """Run the server under attack; stop it afterwards."""
-    with socket.create_server((HOST, 0)) as found:
-        port: int = found.getsockname()[1]
+    port = free_port()
     process = await asyncio.create_subprocess_exec(
         *(sys.executable, "-m", "tests.attack.server", str(port)),
         cwd=ROOT,

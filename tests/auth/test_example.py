@@ -13,8 +13,9 @@ import pytest
 from examples.oauth import protected_server
 from examples.oauth.client import call
 from mcp_gen.auth import MemoryTokenStore, OAuth
-from tests.auth.client.over_sockets import REDIRECT, agree, free_port, serving_issuer
+from tests.auth.client.over_sockets import REDIRECT, agree, serving_issuer
 from tests.support.http.loopback import serving
+from tests.support.ports import free_port
 
 
 async def test_the_client_logs_in_once_for_its_notes_and_gets_only_its_own() -> None:

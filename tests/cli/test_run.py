@@ -30,6 +30,7 @@ from mcp_gen.transports.http_server.app import AsgiApp
 from tests.cli.running import complaint, run
 from tests.support.frames import HANDSHAKE, PER_REQUEST, Speaker, each_lifecycle
 from tests.support.http.asgi import request
+from tests.support.ports import free_port
 from tests.support.processes.child import Child, started
 
 WAIT_S = 30.0
@@ -426,11 +427,6 @@ def test_a_lifespan_that_does_not_start_is_said_in_one_line(write: Write) -> Non
         assert process.stderr == (
             "mcp-gen run: server 'life': its lifespan did not start: OSError: no database\n"
         )
-
-
-def free_port() -> int:
-    with socket.create_server(("127.0.0.1", 0)) as taken:
-        return int(taken.getsockname()[1])
 
 
 def asked(port: int) -> str:

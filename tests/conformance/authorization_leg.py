@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import socket
 import urllib.request
 from collections.abc import Iterator, Mapping
 from html.parser import HTMLParser
@@ -11,6 +10,7 @@ from urllib.parse import urlencode
 
 from tests.conformance.server_leg import serving
 from tests.conformance.suite import Cell, Outcome, Suite
+from tests.support.ports import free_port
 
 __all__ = ["LEFT_OUT", "Opener", "cells", "consent", "run"]
 
@@ -32,8 +32,7 @@ def cells(suite: Suite, version: str) -> list[Cell]:
 
 def run(suite: Suite, cells: list[Cell], faults: list[str]) -> dict[Cell, Outcome]:
     """Run the cells, those of one revision in one process: its scenarios follow each other."""
-    with socket.create_server(("127.0.0.1", 0)) as taken:
-        port = str(taken.getsockname()[1])
+    port = str(free_port())
     redirect = f"http://127.0.0.1:{port}/callback"
     # A fetcher of client metadata documents: without one the server rightly announces none.
     words = ("--client", CLIENT, redirect, "--client-host", "localhost")

@@ -13,6 +13,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from tests.conformance.suite import Cell, Outcome, Suite, Unusable
+from tests.support.ports import free_port
 
 __all__ = ["LEFT_OUT", "ServerUnderTest", "cells", "outcomes", "run"]
 
@@ -76,8 +77,7 @@ class ServerUnderTest:
     """
 
     def __init__(self, log: Path, module: str = "server", *words: str) -> None:
-        with socket.create_server(("127.0.0.1", 0)) as taken:
-            port = int(taken.getsockname()[1])
+        port = free_port()
         self.origin = f"http://127.0.0.1:{port}"
         self.url = f"{self.origin}/mcp"
         self._log = log

@@ -22,10 +22,12 @@ import subprocess
 import sys
 import time
 from collections.abc import Generator
-from contextlib import ExitStack, contextmanager
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
+
+from tests.support.ports import free_port
 
 if TYPE_CHECKING:
     from tests.docs.warm import WarmProcess
@@ -251,12 +253,7 @@ def _uses_examples(page: Path) -> bool:
 
 def free_ports() -> dict[str, str]:
     """Return a free port for each of `PORTS`."""
-    with ExitStack() as opened:
-        probes = [opened.enter_context(socket.socket()) for _ in PORTS]
-        for probe in probes:
-            probe.bind(("127.0.0.1", 0))
-        free = [str(probe.getsockname()[1]) for probe in probes]
-    return dict(zip(PORTS, free, strict=True))
+    return {port: str(free_port()) for port in PORTS}
 
 
 def filled_in(page: Path, folder: Path) -> str:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import os
 import re
-import socket
 import sys
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, ExitStack, asynccontextmanager
@@ -20,6 +19,7 @@ from mcp_gen.compat.doctor.server_examination import examine_server
 from mcp_gen.compat.report.model import Report
 from mcp_gen.compat.wire.openers import CommandOpener, HttpOpener
 from tests.support.http.loopback import serving
+from tests.support.ports import free_port
 from tests.support.processes.child import started
 
 EXAMINED = Path(__file__).parent / "examined"
@@ -141,8 +141,7 @@ def _start(one: Examined, ended: ExitStack) -> str:
             # These print the port before they listen.
             child.says("Uvicorn running on")
         return f"http://127.0.0.1:{said[1]}"
-    with socket.create_server(("127.0.0.1", 0)) as taken:
-        port = int(taken.getsockname()[1])
+    port = free_port()
     child = ended.enter_context(started(["/usr/bin/env", f"PORT={port}", *words]))
     child.says(f"port {port}")
     return f"http://127.0.0.1:{port}"

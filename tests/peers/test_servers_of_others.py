@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import asyncio
 import os
-import socket
 import sys
 import tempfile
 from collections.abc import AsyncGenerator, Iterator
@@ -21,6 +20,7 @@ import pytest
 from mcp_gen import Client, ClientSession, InvalidParams, McpError, text_of
 from tests.peers.ours import exercise
 from tests.peers.seen import EVERYTHING
+from tests.support.ports import free_port
 from tests.support.processes.child import started
 
 WAIT_S = 60.0
@@ -70,8 +70,7 @@ def served(transport: str, folder: Path) -> Iterator[str | list[str]]:
         # A command is a process group, which the shell's id names.
         yield ["/bin/sh", "-c", 'echo $$ > "$0/group"; exec "$@"', str(folder), *words]
         return
-    with socket.create_server(("127.0.0.1", 0)) as taken:
-        port = int(taken.getsockname()[1])
+    port = free_port()
     with started(["/usr/bin/env", f"PORT={port}", *words]) as child:
         child.says(f"port {port}")
         yield f"http://127.0.0.1:{port}{PATHS[transport]}"

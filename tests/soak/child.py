@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import re
 import signal
-import socket
 import sys
 from collections import Counter
 from collections.abc import AsyncIterator
@@ -15,7 +14,8 @@ from pathlib import Path
 import msgspec
 
 from tests.soak.server import STATE_PATH, State
-from tests.soak.traffic.wire import HOST, Connection, request
+from tests.soak.traffic.wire import Connection, request
+from tests.support.ports import free_port
 
 __all__ = ["Child", "serving"]
 
@@ -106,8 +106,7 @@ class Child:
 @asynccontextmanager
 async def serving(idle_s: float) -> AsyncIterator[Child]:
     """Run a server with this idle timeout of sessions, in seconds; stop it afterwards."""
-    with socket.create_server((HOST, 0)) as found:
-        port: int = found.getsockname()[1]
+    port = free_port()
     words = (sys.executable, "-m", "tests.soak.server", str(port), str(idle_s))
     process = await asyncio.create_subprocess_exec(
         *words, cwd=ROOT, stdin=asyncio.subprocess.DEVNULL, stderr=asyncio.subprocess.PIPE

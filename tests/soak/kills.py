@@ -15,7 +15,6 @@ import json
 import os
 import random
 import signal
-import socket
 import sys
 import threading
 import time
@@ -33,6 +32,7 @@ from tests.soak.child import Child, serving
 from tests.soak.figures import give_back, grown, resident_kb
 from tests.soak.killed_client import MARK, STREAMABLE, words
 from tests.soak.server import State
+from tests.support.ports import free_port
 
 __all__ = ["Figures", "Plan", "Report", "left_here", "processes", "run", "settled", "soak"]
 
@@ -155,7 +155,7 @@ class _Soak:
                 self._report.wrong.append(f"client: {said}")
 
     async def start_web(self, name: str) -> None:
-        port = self._ports.setdefault(name, _free_port())
+        port = self._ports.setdefault(name, free_port())
         revision = name.rpartition(" ")[2]
         self._web[name] = await asyncio.create_subprocess_exec(
             *(sys.executable, "-c", WEB, name, revision, str(port)),
@@ -362,12 +362,6 @@ def _marked(wanted: bytes) -> list[str]:
             if folder.name.isdigit() and wanted in (folder / "environ").read_bytes().split(b"\0"):
                 found.append((folder / "cmdline").read_bytes().replace(b"\0", b" ").decode()[-80:])
     return found
-
-
-def _free_port() -> int:
-    with socket.create_server((HOST, 0)) as found:
-        port: int = found.getsockname()[1]
-    return port
 
 
 def run(plan: Plan, *, as_json: bool) -> int:

@@ -15,7 +15,6 @@ import logging
 import os
 import random
 import signal
-import socket
 import sys
 import time
 from collections import Counter
@@ -28,6 +27,7 @@ from mcp_gen import ClientManager, ManagerEvent, Reconnect, Server, ServerConfig
 from mcp_gen.manager.config import ServerLike
 from mcp_gen.types import ToolAnnotations
 from tests.support.http.loopback import Got, serving
+from tests.support.ports import free_port
 
 __all__ = ["Report", "Size", "soak"]
 
@@ -112,9 +112,7 @@ def command(name: str, revision: str) -> ServerConfig:
 
 
 def failing(size: Size) -> dict[str, ServerLike]:
-    with socket.socket() as held:
-        held.bind(("127.0.0.1", 0))
-        port = held.getsockname()[1]
+    port = free_port()
     silent = [sys.executable, "-c", "import sys; sys.stdin.read()"]
     return {
         "ends": [sys.executable, "-c", "raise SystemExit(3)"],

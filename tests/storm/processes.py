@@ -6,7 +6,6 @@ import asyncio
 import os
 import shutil
 import signal
-import socket
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -14,7 +13,9 @@ from pathlib import Path
 from string import Template
 from typing import TypeAlias
 
-__all__ = ["HOST", "Machine", "Missing", "Process", "Program", "binary", "free_ports", "user_of"]
+from tests.support.ports import free_port
+
+__all__ = ["HOST", "Machine", "Missing", "Process", "Program", "binary", "user_of"]
 
 ROOT = Path(__file__).parents[2]
 HOST = "127.0.0.1"
@@ -38,15 +39,6 @@ def binary(name: str) -> str:
     if found is None:
         raise Missing(f"{name} is not installed: apt-get install redis-server nginx-light")
     return found
-
-
-def free_ports(number: int) -> list[int]:
-    """Return ports that nobody listens on."""
-    held = [socket.create_server((HOST, 0)) for _ in range(number)]
-    ports = [one.getsockname()[1] for one in held]
-    for one in held:
-        one.close()
-    return ports
 
 
 @dataclass
@@ -163,7 +155,7 @@ class Machine:
         Raises:
             Missing: nginx or redis-server is not installed.
         """
-        front, back, *ports = free_ports(nodes + 2)
+        front, back, *ports = (free_port() for _ in range(nodes + 2))
         front = port or front
         made = [
             Process(

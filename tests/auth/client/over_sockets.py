@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import http.client
-import socket
 import time
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
@@ -16,6 +15,7 @@ from mcp_gen import Client, Context, Server
 from mcp_gen.auth import AuthorizationRequest, DpopChecks, ResourceServer
 from mcp_gen.core.transport.authorizing import RequestAuthorizer
 from tests.support.http.loopback import Web, serving
+from tests.support.ports import free_port
 
 __all__ = ["REDIRECT", "Place", "agree", "called", "placed", "serving_issuer"]
 
@@ -40,13 +40,6 @@ class Place:
         """Return the schemes of the Authorization headers that came, without repetition."""
         sent = (got.headers.get("authorization", "") for got in self.web.got)
         return list(dict.fromkeys(one.partition(" ")[0] for one in sent if one))
-
-
-def free_port() -> int:
-    """Return a port that is free now."""
-    with socket.create_server(("127.0.0.1", 0)) as found:
-        port: int = found.getsockname()[1]
-        return port
 
 
 @asynccontextmanager

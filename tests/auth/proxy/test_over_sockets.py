@@ -19,9 +19,10 @@ from mcp_gen.auth import (
     OAuth,
     OAuthProxy,
 )
-from tests.auth.client.over_sockets import REDIRECT, free_port
+from tests.auth.client.over_sockets import REDIRECT
 from tests.auth.proxy.people import SECRET, Browser, Provider, protected, provider
 from tests.support.http.loopback import Web, serving
+from tests.support.ports import free_port
 
 
 class Site:

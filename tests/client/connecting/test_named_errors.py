@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import socket
 import sys
 from typing import Any
 from unittest.mock import Mock
@@ -15,6 +14,7 @@ from mcp_gen.transports import command
 from mcp_gen.transports.command import CommandTransport
 from tests.support.frames import HANDSHAKE
 from tests.support.http.loopback import Got, Line, Script, scripted_web
+from tests.support.ports import free_port
 
 WAIT_S = 30.0
 
@@ -31,9 +31,7 @@ async def test_what_cannot_be_connected_to_is_told_what_can(target: Any) -> None
 
 
 async def test_the_error_of_a_url_that_nobody_answers_names_it_without_its_secrets() -> None:
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
+    port = free_port()
     async with Client("test") as client:
         with pytest.raises(TransportError) as caught:
             await client.connect(f"http://user:pass-word-1@127.0.0.1:{port}/mcp?key=secret-value")

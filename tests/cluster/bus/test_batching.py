@@ -15,7 +15,8 @@ from mcp_gen.cluster.redis.addresses import ServerAddress
 from mcp_gen.cluster.redis.connection import RedisConnection, Script
 from mcp_gen.core.stores.failures import StoreDown
 from tests.support.loop import until
-from tests.support.processes.redis_server import WAIT_S, RedisServer, free_port
+from tests.support.ports import free_port
+from tests.support.processes.redis_server import WAIT_S, RedisServer
 
 from .nodes import TOPIC, started
 

@@ -22,7 +22,8 @@ from mcp_gen.core.stores.cluster import Cluster
 from mcp_gen.core.stores.failures import StoreDown
 from tests.support.http.certificates import self_signed
 from tests.support.loop import until
-from tests.support.processes.redis_server import RedisServer, free_port
+from tests.support.ports import free_port
+from tests.support.processes.redis_server import RedisServer
 
 from .nodes import TOPIC, Received, answer_upper, started
 

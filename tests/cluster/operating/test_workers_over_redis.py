@@ -19,8 +19,9 @@ import pytest
 from tests.cluster.operating.test_workers import command
 from tests.support.frames import HANDSHAKE, PER_REQUEST, Speaker
 from tests.support.http.asgi import headers_of
+from tests.support.ports import free_port
 from tests.support.processes.child import WAIT_S, Child, started
-from tests.support.processes.redis_server import BINARY, RedisServer, free_port
+from tests.support.processes.redis_server import BINARY, RedisServer
 
 OLD, NEW = Speaker(HANDSHAKE), Speaker(PER_REQUEST)
 CODE = """

@@ -16,8 +16,9 @@ import pytest
 
 from mcp_gen import Client, McpError
 from tests.server.tasks.raw_client import CORE
+from tests.support.ports import free_port
 from tests.support.processes.child import WAIT_S, Child, started
-from tests.support.processes.redis_server import RedisServer, free_port
+from tests.support.processes.redis_server import RedisServer
 
 pytest.importorskip("taskiq_redis", reason="pip install taskiq-redis")
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="workers stop at signals of POSIX")

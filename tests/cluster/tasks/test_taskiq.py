@@ -19,7 +19,8 @@ from mcp_gen.server.tasks.engine.worker import TaskWorker
 from tests.cluster.tasks.parts import Node, cluster_of, manager_of
 from tests.server.tasks.raw_client import conversing
 from tests.support.loop import until
-from tests.support.processes.redis_server import RedisServer, free_port
+from tests.support.ports import free_port
+from tests.support.processes.redis_server import RedisServer
 
 taskiq = pytest.importorskip("taskiq", reason="pip install taskiq")
 taskiq_redis = pytest.importorskip("taskiq_redis", reason="pip install taskiq-redis")

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from tests.cli.running import complaint
-from tests.support.processes.redis_server import free_port
+from tests.support.ports import free_port
 
 SERVER = """
 from mcp_gen import Server, Tasks

@@ -6,7 +6,6 @@ import http.client
 import json
 import re
 import signal
-import socket
 import sys
 import time
 from collections.abc import Iterator
@@ -21,6 +20,7 @@ from tests.hostile.ending.processes import MCP_GEN, PROGRAM, environment
 from tests.hostile.ending.test_http_requests import CUT_OFF
 from tests.support.frames import PER_REQUEST, STREAMABLE, Speaker
 from tests.support.http.asgi import events_of, headers_of
+from tests.support.ports import free_port
 from tests.support.processes.child import WAIT_S, Child, started
 
 NEW = Speaker(PER_REQUEST)
@@ -254,8 +254,7 @@ def reloading(folder: Path) -> Iterator[tuple[Served, Path]]:
     """Run a copy of the program that is started again when it changes."""
     path = folder / "program.py"
     path.write_text(PROGRAM.read_text())
-    with socket.create_server(("127.0.0.1", 0)) as taken:
-        port = str(taken.getsockname()[1])
+    port = str(free_port())
     with serving([*MCP_GEN, "run", str(path), "--http", "--reload", "--port", port]) as served:
         deadline = time.monotonic() + WAIT_S
         while refuses(served.port):

@@ -114,9 +114,12 @@ def test_a_session_without_a_store_is_lost_to_the_other_worker() -> None:
             json.loads(opened.read())
             id = str(opened.headers[name])
             connection.close()
-            connection.request("POST", "/mcp", speaker.request(1, "ping"), {**headers, name: id})
-            statuses.add(connection.getresponse().status)
-            connection.close()
+            # Several: on a busy machine the workers take turns, and one would never be met again.
+            for number in range(1, 4):
+                ping = speaker.request(number, "ping")
+                connection.request("POST", "/mcp", ping, {**headers, name: id})
+                statuses.add(connection.getresponse().status)
+                connection.close()
             if statuses == {200, 404}:
                 break
         assert statuses == {200, 404}

@@ -11,8 +11,9 @@ from mcp_gen import Client, ClientSession, Context, Server
 from mcp_gen.auth import AuthorizationRequest, OAuth, ResourceServer
 from mcp_gen.auth.client.oauth import OnAuthorize
 from mcp_gen.core.transport.authorizing import RequestAuthorizer
-from tests.auth.client.over_sockets import REDIRECT, agree, free_port
+from tests.auth.client.over_sockets import REDIRECT, agree
 from tests.support.http.loopback import Web, serving
+from tests.support.ports import free_port
 
 __all__ = [
     "READ",

@@ -24,7 +24,7 @@ from mcp.server.auth.settings import ClientRegistrationOptions, RevocationOption
 from examples.oauth.authorization_server import AuthorizationServer, Client
 from mcp_gen.auth import ClientCredentials
 from mcp_gen.core.errors import AuthError
-from tests.auth.client.over_sockets import free_port, serving_issuer
+from tests.auth.client.over_sockets import serving_issuer
 from tests.peers.auth.official_app import serving
 from tests.peers.auth.official_issuer import url_of
 from tests.peers.auth.protected import (
@@ -39,6 +39,7 @@ from tests.peers.auth.protected import (
     said,
 )
 from tests.support.http.loopback import Web
+from tests.support.ports import free_port
 
 API, SECRET = "api", "secret"
 

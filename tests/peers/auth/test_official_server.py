@@ -18,7 +18,7 @@ from mcp.server.mcpserver import MCPServer
 from examples.oauth.authorization_server import Client
 from mcp_gen.auth import ClientCredentials, MemoryTokenStore
 from mcp_gen.core.errors import AuthError
-from tests.auth.client.over_sockets import free_port, serving_issuer
+from tests.auth.client.over_sockets import serving_issuer
 from tests.peers.auth.official_app import serving
 from tests.peers.auth.official_issuer import OfficialIssuer, url_of
 from tests.peers.auth.protected import (
@@ -33,6 +33,7 @@ from tests.peers.auth.protected import (
     said,
 )
 from tests.support.http.loopback import Web
+from tests.support.ports import free_port
 
 each_revision = pytest.mark.parametrize("revision", ["2025-03-26", "2025-11-25", "2026-07-28"])
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import socket
 import threading
 import urllib.error
 import urllib.request
@@ -15,6 +14,7 @@ from examples.oauth.authorization_server import AuthorizationServer
 from mcp_gen import Context, Server
 from mcp_gen.auth import ResourceServer
 from tests.support.http.loopback import Web, serving
+from tests.support.ports import free_port
 
 __all__ = ["Protected", "ThreadedBrowser", "in_thread", "protected", "redirect_of"]
 
@@ -56,13 +56,6 @@ def whoami() -> Server:
         return "written"
 
     return server
-
-
-def free_port() -> int:
-    """Return a port that was free just now: an issuer is named before it listens."""
-    with socket.create_server(("127.0.0.1", 0)) as free:
-        port: int = free.getsockname()[1]
-    return port
 
 
 @asynccontextmanager

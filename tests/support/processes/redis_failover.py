@@ -9,7 +9,8 @@ from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
-from tests.support.processes.redis_server import BINARY, SLOTS, RedisServer, free_port
+from tests.support.ports import free_port
+from tests.support.processes.redis_server import BINARY, SLOTS, RedisServer
 
 __all__ = ["SERVICE", "SentinelPair", "replica_in_cluster", "sentinel_pair"]
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import shutil
 import signal
-import socket
 import subprocess
 import time
 from collections.abc import Iterator, Sequence
@@ -17,6 +16,7 @@ from redis.backoff import NoBackoff
 from redis.retry import Retry
 
 from mcp_gen.cluster import Redis
+from tests.support.ports import free_port
 
 __all__ = ["ANSWER_S", "BINARY", "RedisServer", "free_port", "redis_cluster"]
 
@@ -26,14 +26,6 @@ ANSWER_S = 20.0
 """Seconds within which Redis must answer a node: tests share their machine with others."""
 WAIT_S = 30.0
 SLOTS = 16384
-
-
-def free_port() -> int:
-    """Return a port of loopback that nobody listens on."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port: int = probe.getsockname()[1]
-        return port
 
 
 class RedisServer:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import json
 import signal
-import socket
 import sys
 import time
 from collections.abc import AsyncIterator, Iterator
@@ -27,6 +26,7 @@ from tests.support.frames import HANDSHAKE, PER_REQUEST, Speaker
 from tests.support.http.asgi import events_of, headers_of
 from tests.support.peers.raw import WAIT_S
 from tests.support.peers.talker import Talker, soon
+from tests.support.ports import free_port
 from tests.support.processes.child import Child, started
 from tests.support.requirement import requirement
 
@@ -258,8 +258,7 @@ async def test_the_app_may_be_used_on_one_event_loop_after_another() -> None:
 @contextmanager
 def serving(**options: Any) -> Iterator[tuple[Child, httpx2.Client]]:
     """Start a server process and a client of it."""
-    with socket.create_server(("127.0.0.1", 0)) as found:
-        port = found.getsockname()[1]
+    port = free_port()
     words = [sys.executable, str(SCRIPT), str(port), json.dumps(options)]
     url = f"http://127.0.0.1:{port}"
     with (
