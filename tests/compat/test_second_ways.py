@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import asyncio
 from typing import Any
 
 import pytest
 
 from mcp_gen import Client
+from mcp_gen.compat.checks.servers.cancellation import SLOW_S
 from mcp_gen.compat.json_values import Json
 from mcp_gen.compat.reference.call import ReferenceCall
 from mcp_gen.compat.reference.client_script import ClientScript, ScriptFailure
@@ -15,6 +17,7 @@ from mcp_gen.compat.reference.http.exchanges import EndpointRequest, EndpointRes
 from mcp_gen.compat.reference.server import ReferenceServer
 from mcp_gen.compat.reference.serving import DuplexServing
 from mcp_gen.compat.report.model import Outcome, Report
+from mcp_gen.compat.zoo.servers.cancellation import AnswersTheCancelled
 from mcp_gen.compat.zoo.servers.features.lists import CursorsForOneUse
 from tests.compat.examining import examined
 from tests.compat.examining_clients import examined_client
@@ -68,6 +71,25 @@ async def test_what_comes_at_the_second_use_of_a_cursor_is_told(
     report = await examined(server, HANDSHAKE, rule, areas={"pagination"})
     told = {one.came for one in outcome(report, rule).findings}
     assert told == {f"{came} at its second use"}
+
+
+class EchoesSlowly(AnswersTheCancelled):
+    """Answers a cancelled request, and has a call that is slow once."""
+
+    has_echoed = False
+
+    async def run_echo(self, call: ReferenceCall, arguments: Json) -> Json:
+        if not type(self).has_echoed:
+            type(self).has_echoed = True
+            # Longer than a call takes that is not slow.
+            await asyncio.sleep(SLOW_S)
+        return await super().run_echo(call, arguments)
+
+
+async def test_the_call_that_does_not_end_is_cancelled_before_one_that_was_slow_once() -> None:
+    rule = "cancellation:received:unanswered"
+    report = await examined(EchoesSlowly, PER_REQUEST, rule, areas={"cancellation"})
+    assert outcome(report, rule).verdict == "failed"
 
 
 class AsksNobody(ReferenceServer):
