@@ -132,6 +132,20 @@ FAULTS = {
         takes(lambda session, stream, events, *more: (session, stream, sorted(events), *more)),
         "test_nothing_is_written_if_a_number_is_refused",
     ),
+    "what is there is passed over": Fault(
+        EventStoreSuite,
+        MemoryEventStore,
+        "write",
+        takes(
+            lambda session, stream, events, *more: (
+                session,
+                stream,
+                [one for one in events if one.number > 2],
+                *more,
+            )
+        ),
+        "test_nothing_is_written_if_a_number_is_refused",
+    ),
     "messages are texts": Fault(
         EventStoreSuite,
         MemoryEventStore,
