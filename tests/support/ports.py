@@ -8,9 +8,9 @@ from itertools import count
 
 __all__ = ["free_port"]
 
+# Below the ports that systems choose themselves (from 32768 on Linux): no connection, and no server
+# without a port of its own, gets one of them between the look and the use.
 _FIRST, _NUMBER = 20_000, 12_000
-"""Ports below those that systems choose themselves (from 32768 on Linux), so that no connection and
-no server without a port of its own gets one between the look and the use."""
 # A random start keeps the processes of a run apart, and those of runs at the same time.
 _turn = count(secrets.randbelow(_NUMBER))
 
