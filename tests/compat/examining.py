@@ -110,6 +110,7 @@ async def examined(
     *,
     transport: Transport | None = None,
     areas: Collection[str] = (),
+    slower: float = 1.0,
 ) -> Report:
     """Return the report on a server of the zoo.
 
@@ -119,25 +120,30 @@ async def examined(
         requirement: Requirement that it breaks or keeps, which may need a transport or a long call.
         transport: The transport; None: that of the requirement. An endpoint is examined over HTTP.
         areas: Areas to examine; empty for all. As a program, it is that of the requirement alone.
+        slower: Factor of every longest wait, for a machine that is busy.
     """
     over = transport or transport_of(requirement)
     if over == "stdio":
-        report = await examined_over_stdio(peer, revision, requirement)
+        report = await examined_over_stdio(peer, revision, requirement, slower)
     else:
         # Some peers keep the state of all their connections on the class.
         own: type[Any] = type(peer.__name__, (peer,), {})
         if over == "http" or issubclass(peer, ReferenceEndpoint):
             calls = HTTP_CALLS if requirement else CALLS
             calls += TASK_CALLS if area_of(requirement) == "tasks" else ()
-            report = await examined_over_http(own, revision, calls, areas)
+            report = await examined_over_http(own, revision, calls, areas, slower)
         else:
-            report = await examined_in_memory(own, revision, requirement, areas)
+            report = await examined_in_memory(own, revision, requirement, areas, slower)
     assert [one for one in report.outcomes if one.why.startswith(CHECK_FAILED)] == []
     return report
 
 
 async def examined_in_memory(
-    peer: type[Any], revision: str, requirement: str = "", areas: Collection[str] = ()
+    peer: type[Any],
+    revision: str,
+    requirement: str = "",
+    areas: Collection[str] = (),
+    slower: float = 1.0,
 ) -> Report:
     """Return the report on a server of the zoo in this process."""
     opens = MemoryOpener(lambda spoken: DuplexServing(peer(revision)))
@@ -148,7 +154,7 @@ async def examined_in_memory(
             transport="memory",
             revisions=(revision,),
             calls=(*CALLS, *long_calls(requirement)),
-            timeout_s=TIMEOUT_S,
+            timeout_s=TIMEOUT_S * slower,
             areas=areas,
         )
     finally:
@@ -160,6 +166,7 @@ async def examined_over_http(
     revision: str,
     calls: tuple[ToolCall, ...] = CALLS,
     areas: Collection[str] = (),
+    slower: float = 1.0,
 ) -> Report:
     """Return the report on a server of the zoo over HTTP."""
     if issubclass(peer, ReferenceEndpoint):
@@ -173,12 +180,14 @@ async def examined_over_http(
             transport="http",
             revisions=(revision,),
             calls=calls,
-            timeout_s=HTTP_TIMEOUT_S,
+            timeout_s=HTTP_TIMEOUT_S * slower,
             areas=areas,
         )
 
 
-async def examined_over_stdio(peer: type[Any], revision: str, requirement: str = "") -> Report:
+async def examined_over_stdio(
+    peer: type[Any], revision: str, requirement: str = "", slower: float = 1.0
+) -> Report:
     """Return the report on a server of the zoo, or the reference server, as a program.
 
     Each connection is a process of its own: the area of the requirement alone is examined, beside
@@ -188,6 +197,7 @@ async def examined_over_stdio(peer: type[Any], revision: str, requirement: str =
         peer: Class of the server.
         revision: The revision.
         requirement: Requirement that it breaks or keeps.
+        slower: Factor of every longest wait.
     """
     return await examine_server(
         CommandOpener([sys.executable, *program_of(peer), "--revision", revision], env="inherit"),
@@ -195,7 +205,7 @@ async def examined_over_stdio(peer: type[Any], revision: str, requirement: str =
         transport="stdio",
         revisions=(revision,),
         calls=(*CALLS[:2], *long_calls(requirement)),
-        timeout_s=STDIO_TIMEOUT_S,
+        timeout_s=STDIO_TIMEOUT_S * slower,
         areas={"stdio", area_of(requirement)},
     )
 
