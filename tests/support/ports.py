@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import secrets
 import socket
-from itertools import count
+from itertools import count, islice
 
 __all__ = ["free_port"]
 
@@ -17,11 +17,11 @@ _turn = count(secrets.randbelow(_NUMBER))
 
 def free_port() -> int:
     """Return a port of loopback that nobody listens on, and another one at each call."""
-    for turn in _turn:
+    for turn in islice(_turn, _NUMBER):
         port = _FIRST + turn % _NUMBER
         try:
             with socket.create_server(("127.0.0.1", port)):
                 return port
         except OSError:
             continue
-    raise AssertionError("unreachable")
+    raise OSError(f"no port from {_FIRST} to {_FIRST + _NUMBER - 1} is free")

@@ -18,7 +18,7 @@ from redis.retry import Retry
 from mcp_gen.cluster import Redis
 from tests.support.ports import free_port
 
-__all__ = ["ANSWER_S", "BINARY", "RedisServer", "free_port", "redis_cluster"]
+__all__ = ["ANSWER_S", "BINARY", "RedisServer", "redis_cluster"]
 
 BINARY = shutil.which("redis-server")
 """The server's program; None where it is not installed."""

@@ -333,10 +333,10 @@ def test_only_a_few_messages_wait_until_the_server_of_a_stream_has_started() -> 
 
 
 def test_a_message_that_another_process_passes_on_may_come_again_if_too_many_wait() -> None:
-    endpoints = Talker().server.asgi(legacy_sse_path="/sse")._extra_apps
-    assert isinstance(endpoints, LegacySseEndpoint)
+    endpoint = Talker().server.asgi(legacy_sse_path="/sse")._extra_apps
+    assert isinstance(endpoint, LegacySseEndpoint)
     reply: Any = None
-    endpoints._open["id"] = _SseStream(reply, None)
+    endpoint._open["id"] = _SseStream(reply, None)
     post = RelayedPost("id", b"{}", Headers([]), None, UNVERIFIED)
-    taken = [endpoints.take(post) for _ in range(MAX_EARLY + 1)]
+    taken = [endpoint.take(post) for _ in range(MAX_EARLY + 1)]
     assert taken == [202] * MAX_EARLY + [503]
