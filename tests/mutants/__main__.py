@@ -21,9 +21,9 @@ from tests.mutants import allowed, places, reach
 from tests.mutants.choice.selection import Selector
 from tests.mutants.copies import Copy
 from tests.mutants.places import PACKAGES, Place
-from tests.mutants.report import Report, Result
+from tests.mutants.report import NOT_FOUND, Report, Result
 from tests.mutants.results import Results
-from tests.mutants.running import Reliable, Worker
+from tests.mutants.running import Outcome, Reliable, Worker
 
 ROOT = Path(__file__).parents[2]
 CACHE = ROOT / ".mutants"
@@ -36,6 +36,8 @@ examples:
   nox -s mutants -- --package auth --tests tests/auth   some tests alone: soon traced
   nox -s mutants -- --minutes 20                as many of them as 20 minutes allow; exits with 0
                                                 if enough of those were found
+  nox -s mutants -- --count 200 --full          what the tests do not find, tried with all cases
+                                                of `nox -s tests_full`, which may find one in 33
   nox -s mutants -- --only limits.py:61 --again the faults of one line, whatever is known of them
   nox -s mutants -- --list --only limits.py     show the places of a file, and try none
 
@@ -58,6 +60,13 @@ class Plan:
     deadline: float | None
     again: bool
     tests: Sequence[str]
+    full: bool
+
+    def wants(self, known: Outcome | None) -> bool:
+        """Return True if a fault with this outcome is to be tried."""
+        if known is None or self.again:
+            return True
+        return self.full and known.status in NOT_FOUND and not known.full
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -72,12 +81,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
                 print(f"{place.id} | {place.text}")
             return 0
         deadline = time.monotonic() + 60 * options.minutes if options.minutes else None
-        plan = Plan(chosen, equivalent, options.jobs, deadline, options.again, options.tests)
+        again, full = options.again, options.full
+        plan = Plan(chosen, equivalent, options.jobs, deadline, again, options.tests, full)
         results = execute(plan, console)
     except reach.Unusable as error:
         print(f"mutants: {error}", file=sys.stderr)
         return 2
-    report = Report(results, ROOT, options.min_total, options.min_package)
+    min_full = options.min_full if full else None
+    report = Report(results, ROOT, options.min_total, options.min_package, min_full)
     if options.json:
         print(json.dumps({"seed": options.seed, **report.json()}))
     else:
@@ -116,12 +127,12 @@ def execute(plan: Plan, console: Console) -> list[Result]:
         console.print(f"fails without a fault, and is left out: {test}", markup=False)
     reliable = Reliable(folder / "reliable.json")
     selector = Selector(map_, ROOT, reliable.unreliable)
-    workers = [Worker(ROOT, copy, selector, reliable) for copy in copies]
+    workers = [Worker(ROOT, copy, selector, reliable, plan.full) for copy in copies]
     results = Results(folder / "results.jsonl", reach.test_files(ROOT), not plan.tests)
     open_ = [
         place
         for place in plan.chosen
-        if place.id not in plan.equivalent and (plan.again or results.get(place) is None)
+        if place.id not in plan.equivalent and plan.wants(results.get(place))
     ]
     console.print(f"{len(plan.chosen)} faults, {len(open_)} to be tried")
     try:
@@ -201,11 +212,17 @@ def _options(arguments: Sequence[str] | None) -> argparse.Namespace:
         "--tests", action="append", default=[], metavar="PATH", help="run these test files alone"
     )
     parser.add_argument("--list", action="store_true", help="show the chosen places, try none")
+    parser.add_argument(
+        "--full", action="store_true", help="try what is not found with all cases, too"
+    )
     parser.add_argument("--again", action="store_true", help="try what has a result, too")
     parser.add_argument("--jobs", type=int, default=2, help="faults at the same time (2)")
     parser.add_argument("--minutes", type=float, help="begin no fault after this time")
     parser.add_argument("--min-total", type=float, default=90, help="percent over all (90)")
     parser.add_argument("--min-package", type=float, default=80, help="percent in each (80)")
+    parser.add_argument(
+        "--min-full", type=float, default=97, help="percent of what --full finds (97)"
+    )
     parser.add_argument("--json", action="store_true", help="print the report for a script")
     return parser.parse_args(arguments)
 

@@ -60,6 +60,7 @@ class TracedTest:
         breadth: Number of source files that it reaches.
         shares: What it shares with other tests, such as the fixtures of a module, each with the
             seconds that its making takes.
+        is_full: True for a case that runs with `--full` alone.
     """
 
     id: str
@@ -67,6 +68,7 @@ class TracedTest:
     starts_child: bool
     breadth: int
     shares: tuple[tuple[str, float], ...] = ()
+    is_full: bool = False
 
     @property
     def whole_seconds(self) -> float:

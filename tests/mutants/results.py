@@ -12,6 +12,8 @@ from tests.mutants.running import Outcome
 
 __all__ = ["Results"]
 
+FOUND = ("killed", "timeout", "only full")
+
 
 class Results:
     """Results for one state of the sources.
@@ -53,7 +55,7 @@ class Results:
 
     def add(self, place: Place, outcome: Outcome) -> None:
         """Write one result, whole, before the next one."""
-        found = outcome.status in ("killed", "timeout") and "::" in outcome.by
+        found = outcome.status in FOUND and "::" in outcome.by
         needed = [outcome.by.partition("::")[0]] if found else list(self._files)
         hashes = {name: self._files[name] for name in needed if name in self._files}
         row = {"place": place.id, **asdict(outcome), "hashes": hashes}

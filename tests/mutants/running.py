@@ -7,6 +7,7 @@ import math
 import tempfile
 import threading
 import time
+from collections.abc import Collection
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Literal, TypeAlias
@@ -20,7 +21,8 @@ from tests.mutants.reach import TracedTest
 
 __all__ = ["STAGES", "Outcome", "Ran", "Reliable", "Stage", "Worker"]
 
-Status: TypeAlias = Literal["killed", "timeout", "survived", "unreached"]
+Status: TypeAlias = Literal["killed", "timeout", "only full", "survived", "unreached"]
+"""`only full`: found by a case that `nox -s tests` leaves out, and by none of its own."""
 
 START_S = 3.0
 """Estimate of the start of pytest."""
@@ -73,6 +75,9 @@ STAGES = (Stage(2.0, 6), Stage(8.0, 20), Stage(120.0, 150))
 OVERBOOKED = 2.0
 """Expected seconds of a stage's tests, for each second that it has: expectations are rough."""
 
+FULL = Stage(300.0, 150)
+"""The run of the cases that `nox -s tests` leaves out."""
+
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
@@ -83,6 +88,7 @@ class Outcome:
         why: First line of that failure.
         tried: Number of tests that were run.
         files: Their files.
+        full: True if it was tried with the cases that `nox -s tests` leaves out, too.
     """
 
     status: Status
@@ -91,6 +97,7 @@ class Outcome:
     tried: int = 0
     files: tuple[str, ...] = ()
     seconds: float = 0.0
+    full: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,13 +143,22 @@ class Worker:
         copy: The copy.
         selector: Chooses the tests.
         reliable: Tests known to pass without a fault; shared by all workers.
+        full: Try what is not found with the cases that `nox -s tests` leaves out, too.
     """
 
-    def __init__(self, root: Path, copy: Copy, selector: Selector, reliable: Reliable) -> None:
+    def __init__(
+        self,
+        root: Path,
+        copy: Copy,
+        selector: Selector,
+        reliable: Reliable,
+        full: bool = False,
+    ) -> None:
         self._root = root
         self.copy = copy
         self._selector = selector
         self._reliable = reliable
+        self._full = full
         self._forks: Forks | None = None
         self._stopped = False
 
@@ -170,9 +186,9 @@ class Worker:
     def _try_once(self, place: Place) -> tuple[Outcome, list[TracedTest]]:
         """Return the outcome, and the tests that must pass without the fault."""
         unreliable = self._reliable.unreliable
-        tests = [one for one in self._selector.tests(place) if one.id not in unreliable]
+        tests = reaching = [one for one in self._selector.tests(place) if one.id not in unreliable]
         if not tests:
-            return Outcome("unreached"), []
+            return Outcome("unreached", full=self._full), []
         tried: list[TracedTest] = []
         try:
             objection = self.copy.apply(place)
@@ -188,9 +204,33 @@ class Worker:
                     return Outcome(status, ran.test, ran.why, len(tried), _files(tried)), proof
                 if not tests:
                     break
-            return Outcome("survived", tried=len(tried), files=_files(tried)), []
+            outcome = Outcome("survived", tried=len(tried), files=_files(tried), full=self._full)
+            if not self._full:
+                return outcome, []
+            ran, proof = self.run_left_out(reaching)
+            if ran.status != "passed":
+                outcome = replace(outcome, status="only full", by=ran.test, why=ran.why)
+            return replace(outcome, tried=len(tried) + len(ran.began)), proof
         finally:
             self.copy.restore(place, self._root)
+
+    def run_left_out(self, tests: list[TracedTest]) -> tuple[Ran, list[TracedTest]]:
+        """Run the cases of the same test functions that `nox -s tests` leaves out."""
+        known = self._reliable.unreliable | self._selector.cases(tests)
+        functions = {test.function: replace(test, id=test.function, is_full=True) for test in tests}
+        chosen, _ = FULL.take(list(functions.values()))
+        began = frozenset[str]()
+        while True:
+            ran = self.run(chosen, FULL.seconds, known)
+            began |= ran.began
+            function = functions.get(ran.test.partition("[")[0])
+            if ran.status in ("passed", "missing") or function is None:
+                return Ran("passed", began=began), []
+            case = [replace(function, id=ran.test)]
+            if self.run(case).status not in ("passed", "missing"):
+                return replace(ran, began=began), case
+            # By itself it passes: the others may find the fault.
+            known = known | began
 
     def run_until_sure(
         self, tests: list[TracedTest], seconds: float
@@ -235,23 +275,39 @@ class Worker:
                 raise RuntimeError(f"tests do not pass without a fault: {ran.test} {ran.why}")
         return known
 
-    def run(self, tests: list[TracedTest], seconds: float = math.inf) -> Ran:
-        """Run tests in the copy as it is now, as many as `seconds` allow."""
+    def run(
+        self,
+        tests: list[TracedTest],
+        seconds: float = math.inf,
+        left_out: Collection[str] = (),
+    ) -> Ran:
+        """Run tests in the copy as it is now, as many as `seconds` allow.
+
+        Args:
+            tests: The tests, or functions: then all their cases.
+            seconds: Time after which no test is begun.
+            left_out: Cases that are not run.
+        """
         if self._stopped:
             raise KeyboardInterrupt
         files = _files(tests)
         shared = sum(dict(one for test in tests for one in test.shares).values())
         expected = START_S + FILE_S * len(files) + sum(test.seconds for test in tests) + shared
+        if left_out:
+            # A function has more cases than the one whose duration is known.
+            expected = max(expected, seconds)
         each = max(LEAST_TEST_S, 8 * max(test.whole_seconds for test in tests))
         with tempfile.TemporaryDirectory(prefix="m-", ignore_cleanup_errors=True) as folder:
             order = Path(folder, selecting.ORDER)
-            order.write_text(json.dumps({"tests": [test.id for test in tests], "seconds": seconds}))
+            chosen = {"tests": [test.id for test in tests], "left_out": [*left_out]}
+            order.write_text(json.dumps({**chosen, "seconds": seconds}))
             words = ["-x", "-q", "--tb=short", "-p", "no:cacheprovider", "-p", "no:xdist"]
             words += ["-p", "tests.mutants.selecting", f"--timeout={each:.0f}"]
             # The plugins of other packages are imported before the fork.
             words += ["-W", "ignore::pytest.PytestAssertRewriteWarning"]
             # Shorter than pytest's own folder: paths of Unix sockets have a limit.
             words += [f"--basetemp={folder}/t", *files]
+            words += ["--full"] if any(test.is_full for test in tests) else []
             if self._forks is None:
                 self._forks = Forks(self.copy.folder, self.copy.environment)
             own = {selecting.FOLDER: folder}

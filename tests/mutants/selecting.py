@@ -1,8 +1,8 @@
 """Pytest plugin that runs chosen tests in a given order: `-p tests.mutants.selecting`.
 
-The order comes from a JSON file, since thousands of names do not fit a command line. The first
-failure, and the names of the tests that ran, are written to others. No test is begun after the time
-of the order.
+The order comes from a JSON file, since thousands of names do not fit a command line. It names
+tests, or functions: then all their cases but those that it leaves out. The first failure, and the
+names of the tests that ran, are written to others. No test is begun after the time of the order.
 """
 
 from __future__ import annotations
@@ -33,6 +33,7 @@ class Selection:
         self._folder = folder
         order = json.loads((folder / ORDER).read_text())
         self._order: dict[str, int] = {test: n for n, test in enumerate(order["tests"])}
+        self._left_out = frozenset[str](order["left_out"])
         self._seconds: float = order["seconds"]
         self._end_s = math.inf
         self._ran: list[str] = []
@@ -41,16 +42,22 @@ class Selection:
     def pytest_collection_modifyitems(
         self, config: pytest.Config, items: list[pytest.Item]
     ) -> None:
-        chosen = [item for item in items if item.nodeid in self._order]
+        numbers = {item: self._number(item.nodeid) for item in items}
+        left = [item for item, number in numbers.items() if number is None]
+        places = {item: number for item, number in numbers.items() if number is not None}
         first: dict[Path, int] = {}
-        for item in chosen:
-            number = self._order[item.nodeid]
+        for item, number in places.items():
             first[item.path] = min(first.get(item.path, number), number)
-        chosen.sort(key=lambda item: (first[item.path], self._order[item.nodeid]))
-        left = [item for item in items if item.nodeid not in self._order]
+        chosen = sorted(places, key=lambda item: (first[item.path], places[item]))
         config.hook.pytest_deselected(items=left)
         items[:] = chosen
         self._end_s = time.monotonic() + self._seconds
+
+    def _number(self, test: str) -> int | None:
+        """Return the place of a test in the order, or of its function; None if it is not in it."""
+        if test in self._left_out:
+            return None
+        return self._order.get(test, self._order.get(test.partition("[")[0]))
 
     def pytest_collectreport(self, report: pytest.CollectReport) -> None:
         if report.failed:

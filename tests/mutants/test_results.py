@@ -10,7 +10,7 @@ from unittest import mock
 import pytest
 from rich.console import Console
 
-from tests.mutants.__main__ import main
+from tests.mutants.__main__ import Plan, main
 from tests.mutants.operators import changes
 from tests.mutants.places import Place
 from tests.mutants.report import Report, Result
@@ -22,6 +22,7 @@ SOURCE = "X = 1\nY = 2\nZ = 3\n"
 FILES = {"tests/test_a.py": "hash a", "tests/test_b.py": "hash b"}
 KILLED = Outcome("killed", "tests/test_a.py::test", "assert 0", 1, ("tests/test_a.py",), 1.0)
 SURVIVED = Outcome("survived", tried=2, files=("tests/test_a.py", "tests/test_b.py"))
+ONLY_FULL = replace(KILLED, status="only full", full=True)
 
 
 def places(package: str = "core") -> list[Place]:
@@ -104,19 +105,46 @@ def test_thresholds_hold_for_each_package_and_for_all(root: Path) -> None:
 
 
 def test_a_package_with_few_tried_faults_and_others_left_is_not_judged(root: Path) -> None:
-    assert report(root, [SURVIVED, None, None]).faults() == []
+    other = [Result(place, KILLED) for place in places("auth") * 4]
+    core = [Result(place, one) for place, one in zip(places(), [SURVIVED, None, None], strict=True)]
+    assert Report(other + core, root, 90, 80).faults() == []
+
+
+@pytest.mark.parametrize("tried", [0, 7])
+def test_a_run_that_tried_few_of_its_faults_says_nothing_good(root: Path, tried: int) -> None:
+    outcomes = [KILLED] * tried + [None] * (9 - tried)
+    found = [Result(place, one) for place, one in zip(places() * 3, outcomes, strict=True)]
+    assert Report(found, root, 90, 80).faults() == [
+        f"{tried} faults were tried: too few to judge by"
+    ]
 
 
 @pytest.mark.parametrize(
     ("outcomes", "options", "exit_code"),
     [
-        ([KILLED, KILLED, KILLED], [], 0),
-        ([KILLED, KILLED, SURVIVED], [], 1),
-        ([KILLED, KILLED, None], [], 1),
-        ([KILLED, KILLED, None], ["--minutes", "1"], 0),
-        ([SURVIVED, SURVIVED, SURVIVED], ["--minutes", "1"], 1),
+        ([KILLED] * 9, [], 0),
+        ([KILLED] * 8 + [SURVIVED], [], 1),
+        ([KILLED] * 8 + [None], [], 1),
+        ([KILLED] * 8 + [None], ["--minutes", "1"], 0),
+        ([KILLED] * 7 + [None] * 2, ["--minutes", "1"], 1),
+        ([SURVIVED] * 9, ["--minutes", "1"], 1),
+        ([KILLED] * 9, ["--full"], 0),
+        ([KILLED] * 8 + [ONLY_FULL], ["--full"], 1),
+        ([KILLED] * 8 + [ONLY_FULL], ["--full", "--min-full", "85", "--min-total", "80"], 0),
+        ([KILLED] * 8 + [SURVIVED], ["--full", "--min-total", "80"], 0),
     ],
-    ids=["all found", "one not found", "interrupted", "time is over", "in time, not found"],
+    ids=[
+        "all found",
+        "one not found",
+        "interrupted",
+        "time is over",
+        "time is over too soon",
+        "in time, not found",
+        "full, all found",
+        "full, one found by it alone",
+        "full, that is enough",
+        "full, one found by neither",
+    ],
 )
 def test_the_exit_code_tells_if_enough_was_found_of_what_was_asked(
     monkeypatch: pytest.MonkeyPatch,
@@ -124,14 +152,55 @@ def test_the_exit_code_tells_if_enough_was_found_of_what_was_asked(
     options: list[str],
     exit_code: int,
 ) -> None:
-    chosen = places()
+    chosen = places() * 3
     found = [Result(place, one) for place, one in zip(chosen, outcomes, strict=True)]
     where = "tests.mutants"
     monkeypatch.setattr(f"{where}.places.all_places", mock.Mock(return_value=chosen))
     monkeypatch.setattr(f"{where}.allowed.read", mock.Mock(return_value=[]))
     monkeypatch.setattr(f"{where}.__main__.execute", mock.Mock(return_value=found))
     monkeypatch.setattr(f"{where}.report.Report.about", mock.Mock(return_value="a fault"))
-    assert main(["--only", "a.py", *options]) == exit_code
+    minimum = ["--min-package", "80"]
+    assert main(["--only", "a.py", *minimum, *options]) == exit_code
+
+
+def test_what_all_cases_alone_find_is_told_apart(root: Path) -> None:
+    text = io.StringIO()
+    outcomes = [KILLED, ONLY_FULL, SURVIVED]
+    found = [Result(place, one) for place, one in zip(places(), outcomes, strict=True)]
+    full = Report(found, root, 0, 0, 97)
+    full.show(Console(file=text, width=120))
+    said = "of 2 faults that all cases find, `nox -s tests` finds 1: 50.0 %"
+    assert full.faults() == [f"{said}, expected 97 %"]
+    assert said in text.getvalue()
+    assert "found with --full alone: tests/test_a.py::test" in text.getvalue()
+    assert full.json()["packages"]["all"]["only_full"] == 1
+    assert full.lines()[-1].percent == pytest.approx(100 / 3)
+
+
+@pytest.mark.parametrize(
+    ("known", "wanted"),
+    [
+        (None, True),
+        (KILLED, False),
+        (ONLY_FULL, False),
+        (SURVIVED, True),
+        (replace(SURVIVED, full=True), False),
+        (Outcome("unreached"), True),
+    ],
+)
+def test_with_full_only_what_was_not_found_is_tried_again(
+    known: Outcome | None, wanted: bool
+) -> None:
+    plan = Plan([], {}, 1, None, again=False, tests=(), full=True)
+    assert plan.wants(known) is wanted
+
+
+@pytest.mark.parametrize(("known", "wanted"), [(None, True), (KILLED, False), (SURVIVED, False)])
+def test_without_full_what_has_an_outcome_is_not_tried_again(
+    known: Outcome | None, wanted: bool
+) -> None:
+    plan = Plan([], {}, 1, None, again=False, tests=(), full=False)
+    assert plan.wants(known) is wanted
 
 
 def test_what_no_test_reaches_is_not_found(root: Path) -> None:

@@ -70,10 +70,29 @@ def test_waiting_ends():
     wait(5)
 
 
+def test_a_number_is_compared(small):
+    assert is_small(small) == (small < 3)
+
+
 def test_by_itself_it_fails():
     assert os.environ.get("MUTANTS_TRACE")
     assert is_small(0)
 """
+
+
+CONFTEST = """\
+import pytest
+
+
+def pytest_addoption(parser):
+    parser.addoption("--full", action="store_true")
+
+
+def pytest_generate_tests(metafunc):
+    if "small" in metafunc.fixturenames:
+        metafunc.parametrize("small", [1, 2, 3] if metafunc.config.getoption("full") else [1])
+"""
+"""Leaves out cases without `--full`, as the tests of this project do."""
 
 
 @pytest.fixture(scope="module")
@@ -85,6 +104,7 @@ def checkout(tmp_path_factory: pytest.TempPathFactory) -> Path:
         "mcp_gen/core/__init__.py": "",
         "mcp_gen/core/sums.py": SOURCE,
         "tests/__init__.py": "",
+        "tests/conftest.py": CONFTEST,
         "tests/core/__init__.py": "",
         "tests/core/test_sums.py": TESTS,
         "tests/mutants/__init__.py": "",
@@ -158,6 +178,7 @@ def soon() -> Generator[None]:
 def test_the_map_tells_which_tests_reach_a_line(map_: Reach) -> None:
     direct = map_.reaching("mcp_gen/core/sums.py", (9, 9))
     assert {test.partition("::")[2] for test in direct} == {
+        "test_a_number_is_compared[1]",
         "test_a_small_number_is_small",
         "test_by_itself_it_fails",
     }
@@ -184,7 +205,7 @@ def test_a_map_is_made_once_and_again_for_a_changed_test_file(
     map_ = reach.make(tmp_path / "maps", copy.folder, 1, said.append)
     assert said[1] == "tracing tests: 1 of 2 files are done"
     assert map_.reaching("mcp_gen/core/sums.py", (18, 18)) == {"tests/core/test_more.py::test_it"}
-    assert len(map_.tests) == 24
+    assert len(map_.tests) == 25
 
 
 def test_a_test_file_is_traced_again_when_a_source_that_it_reaches_has_changed(
@@ -264,6 +285,42 @@ def test_a_fault_is_found_by_a_test_that_reaches_it(worker: Worker) -> None:
 def test_a_fault_that_no_test_sees_survives(worker: Worker) -> None:
     outcome = worker.try_fault(place("return n < LIMIT", "`<` becomes `<=`"))
     assert (outcome.status, outcome.by) == ("survived", "")
+
+
+def test_a_fault_that_only_left_out_cases_see_is_told_apart(
+    checkout: Path, map_: Reach, tmp_path: Path
+) -> None:
+    reliable = Reliable(tmp_path / "reliable.json")
+    selector = Selector(map_, checkout, set())
+    copy = Copy.make(checkout, tmp_path / "copy")
+    full = Worker(checkout, copy, selector, reliable, full=True)
+    try:
+        found = full.try_fault(place("return n < LIMIT", "`<` becomes `<=`"))
+        survived = full.try_fault(place("return n == 1", "`==` becomes `!=`"))
+        again = full.try_fault(place("return a + b", "`+` becomes `-`"))
+    finally:
+        full.close()
+    case = "tests/core/test_sums.py::test_a_number_is_compared[3]"
+    assert (found.status, found.by, found.full) == ("only full", case, True)
+    assert (survived.status, survived.full) == ("survived", True)
+    assert (again.status, again.full) == ("killed", False)
+
+
+def test_a_left_out_case_that_fails_only_beside_others_is_no_proof(worker: Worker) -> None:
+    test = TracedTest("tests/core/test_sums.py::test_a_number_is_compared[1]", 1.0, False, 1)
+    others = [f"{test.function}[{n}]" for n in (2, 3)]
+    ran = [
+        Ran("failed", others[0], began=frozenset({others[0]})),
+        Ran("passed"),
+        Ran("failed", others[1], began=frozenset({others[1]})),
+        Ran("failed", others[1]),
+    ]
+    with mock.patch.object(worker, "run", side_effect=ran) as run:
+        found, proof = worker.run_left_out([test])
+    assert (found.test, [one.id for one in proof]) == (others[1], [others[1]])
+    left_out = [call.args[2] for call in run.call_args_list if len(call.args) > 1]
+    assert [test.id in one for one in left_out] == [True, True]
+    assert [others[0] in one for one in left_out] == [False, True]
 
 
 def test_a_test_that_fails_without_a_fault_proves_nothing(worker: Worker) -> None:

@@ -90,6 +90,10 @@ class Selector:
                     chosen.setdefault(test.id, test)
         return list(chosen.values())
 
+    def cases(self, tests: Iterable[TracedTest]) -> set[str]:
+        """Return the names of tests with those that differ from them in their parameters alone."""
+        return {one.id for test in tests for one in self._reach.by_function[test.function]}
+
     def _direct(self, place: Place) -> set[str]:
         direct = self._reach.reaching(place.path, place.change.reach)
         if place.change.reach is None:
