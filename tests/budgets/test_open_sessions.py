@@ -15,7 +15,7 @@ from tests.test_walk import adding
 # Objects of other versions have other sizes. 3.11 is what CI runs.
 pytestmark = [
     pytest.mark.unchecked("checks of what a server says would be counted too"),
-    pytest.mark.skipif(sys.version_info[:2] != (3, 11), reason="measured on 3.11"),
+    pytest.mark.skipif(sys.version_info[:2] != (3, 11), reason="counted on 3.11"),
 ]
 
 WARM, OPENED = 200, 1_000

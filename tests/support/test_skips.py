@@ -26,6 +26,14 @@ def test_that_runs():
 def test_by_mark():
     pass
 
+@pytest.mark.skip(reason="counted on 3.11: there are other frames")
+def test_for_the_listed_reason():
+    pass
+
+@pytest.mark.xfail(reason="counted on 3.11")
+def test_that_fails_for_the_listed_reason():
+    assert False
+
 def test_in_its_body():
     pytest.skip("no peer")
 
@@ -80,6 +88,8 @@ def test_in_ci_whatever_is_skipped_or_is_to_fail_fails(in_ci: Run) -> None:
     assert {(end, id) for end, id in in_ci.ends if "some" in id} == {
         ("PASSED", "tests/test_some.py::test_that_runs"),
         ("ERROR", "tests/test_some.py::test_by_mark"),
+        ("ERROR", "tests/test_some.py::test_for_the_listed_reason"),
+        ("FAILED", "tests/test_some.py::test_that_fails_for_the_listed_reason"),
         ("FAILED", "tests/test_some.py::test_in_its_body"),
         ("FAILED", "tests/test_some.py::test_that_is_to_fail"),
         ("ERROR", "tests/test_some.py::test_without_values[NOTSET]"),
@@ -90,10 +100,17 @@ def test_in_ci_a_module_that_skips_itself_fails(in_ci: Run) -> None:
     assert ("ERROR", "tests/test_whole.py") in in_ci.ends
 
 
-def test_in_ci_what_is_listed_may_be_skipped(in_ci: Run) -> None:
-    listed = {(end, id) for end, id in in_ci.ends if "walk" in id}
-    assert {end for end, _ in listed} == {"PASSED", "XFAIL"}
-    assert (in_ci.counts["skipped"], in_ci.counts["xfailed"]) == (3, 1)
+def test_in_ci_what_is_listed_may_be_skipped_for_its_reason(in_ci: Run) -> None:
+    listed = {id.partition("::")[2]: end for end, id in in_ci.ends if "walk" in id}
+    assert listed == {
+        "test_that_runs": "PASSED",
+        "test_that_fails_for_the_listed_reason": "XFAIL",
+        "test_by_mark": "ERROR",
+        "test_in_its_body": "FAILED",
+        "test_that_is_to_fail": "FAILED",
+        "test_without_values[NOTSET]": "ERROR",
+    }
+    assert (in_ci.counts["skipped"], in_ci.counts["xfailed"]) == (1, 1)
 
 
 @pytest.mark.parametrize(
@@ -106,7 +123,7 @@ def test_the_failure_gives_the_reason_and_says_what_to_do(in_ci: Run, reason: st
 
 
 def test_elsewhere_skips_are_skips(tmp_path: Path) -> None:
-    assert Run(tmp_path, "").counts == {"passed": 2, "skipped": 7, "xfailed": 2}
+    assert Run(tmp_path, "").counts == {"passed": 2, "skipped": 9, "xfailed": 4}
 
 
 @pytest.mark.parametrize("prefix", LISTED)
@@ -114,7 +131,7 @@ def test_what_is_listed_is_there(prefix: str) -> None:
     file, _, test = prefix.partition("::")
     text = (ROOT / file).read_text("utf-8")
     assert f"def {test.partition('[')[0]}" in text
-    assert "skipif" in text
+    assert re.search(rf'skipif\([^@]*reason="{re.escape(LISTED[prefix])}', text)
 
 
 def test_what_only_one_version_of_python_runs_is_listed() -> None:
