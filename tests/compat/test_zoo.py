@@ -118,6 +118,13 @@ async def faults_of(pairs: Iterable[PairAt]) -> list[str]:
     return [fault for faults in every for fault in faults]
 
 
+async def test_of_a_server_that_forbids_unknown_tokens_the_status_is_told() -> None:
+    requirement = "authorization:challenge:expired"
+    report = await examined(zoo()[requirement].breaks, HANDSHAKE, requirement)
+    said = "expected a token that nobody issued gets status 401: status 403"
+    assert told(report) == {requirement: said}
+
+
 async def test_a_server_that_late_answers_lose_takes_those_that_come_in_time() -> None:
     breaks = zoo()["cancellation:sent:late-answer"].breaks
     opens = MemoryOpener(lambda revision: DuplexServing(breaks(revision)))

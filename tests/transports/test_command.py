@@ -10,6 +10,7 @@ import sys
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from pathlib import Path
+from unittest import mock
 
 import pytest
 
@@ -274,6 +275,19 @@ async def test_a_command_that_closes_its_stdout_and_lives_on_has_hung_up(
     script = "import os, signal; print('ready', flush=True); os.close(1); signal.pause()"
     async with running(python(script)) as (_, started):
         assert await started.ended() is None
+
+
+async def test_a_stdout_that_is_being_closed_is_neither_paused_nor_resumed() -> None:
+    # A pipe of asyncio passes over it; one of another event loop may raise an error.
+    stdout = mock.Mock()
+    stdout.is_closing.return_value = True
+    process = mock.Mock()
+    process.get_pipe_transport.return_value = stdout
+    child = command._ChildProtocol(mock.Mock(), mock.Mock(), 1000, (), "")
+    child.connection_made(process)
+    child.pause_reading(True)
+    child.pause_reading(False)
+    assert stdout.method_calls == [mock.call.is_closing()] * 2
 
 
 async def test_sending_to_a_command_that_has_ended_does_nothing() -> None:

@@ -29,6 +29,7 @@ from mcp_gen.testing.stores import (
     TaskStoreSuite,
     bus,
 )
+from mcp_gen.testing.stores.running import done
 
 AsyncMethod = Callable[..., Any]
 
@@ -288,6 +289,34 @@ def test_a_suite_finds_a_store_with_a_fault(name: str) -> None:
     run(FAULTS[name], faulty=False)
     with pytest.raises((AssertionError, ValueError, TypeError)):
         run(FAULTS[name], faulty=True)
+
+
+def begins_with(first: int) -> Callable[[AsyncMethod], AsyncMethod]:
+    """Let a call run before those that came earlier."""
+
+    def instead(original: AsyncMethod) -> AsyncMethod:
+        ran, calls = asyncio.Event(), 0
+
+        async def method(*arguments: Any, **options: Any) -> Any:
+            nonlocal calls
+            number, calls = calls, calls + 1
+            if number < first:
+                await ran.wait()
+            was_done = await done(original(*arguments, **options))
+            if number == first:
+                ran.set()
+            return was_done
+
+        return method
+
+    return instead
+
+
+@pytest.mark.parametrize("first", [1, 2, 3, 4])
+def test_the_suite_of_events_takes_a_store_in_which_another_end_counts(first: int) -> None:
+    test = "test_of_many_ends_one_counts"
+    slow = Fault(EventStoreSuite, MemoryEventStore, "end", begins_with(first), test)
+    run(slow, faulty=True)
 
 
 def with_defaults(kind: type[Any]) -> list[str]:

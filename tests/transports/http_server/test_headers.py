@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import base64
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, TypeAlias
 
 import msgspec
 import pytest
@@ -208,6 +208,40 @@ def test_two_properties_cannot_share_a_header() -> None:
     one, other = ({"type": "string", MARK: name} for name in ("Region", "REGION"))
     with pytest.raises(UsageError, match=r"property `b`.*another"):
         marked_params({"properties": {"a": one, "b": other}})
+
+
+if TYPE_CHECKING:
+    Region: TypeAlias = str
+
+
+class Place(msgspec.Struct):
+    """Its type is not defined yet when a tool takes it."""
+
+    region: Region
+
+
+@requirement("http:param-headers")
+async def test_a_mark_that_comes_too_late_to_be_refused_is_told_once_and_passed_over(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    server = Server("late")
+
+    @server.tool
+    async def find(place: Place) -> str:
+        return place.region
+
+    monkeypatch.setitem(globals(), "Region", marked(str, "Region"))
+    message = PEER.call(1, "find", place={"region": "Hello"})
+    for _ in range(2):
+        reply = await post(message, headers_of(PEER, message), server)
+        assert reply.json["result"]["content"] == [{"type": "text", "text": "Hello"}]
+    (told,) = [one for one in caplog.records if one.name == "mcp_gen.server"]
+    assert (told.levelname, told.getMessage()) == (
+        "WARNING",
+        "tool find: x-mcp-header: only what is reached through `properties` alone can be marked: "
+        "not what is in a list, a reference or a choice, as the type of an optional parameter is "
+        "(give it a default of its own type); its headers are not looked at",
+    )
 
 
 # --- the name ---
