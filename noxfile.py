@@ -3,8 +3,10 @@
 import json
 import os
 import shutil
+import subprocess
 import sys
 import tempfile
+from datetime import date
 from pathlib import Path
 from typing import Any
 from zipfile import ZipFile
@@ -36,6 +38,8 @@ NIGHTLY = (
     "guides",
     "tests_newest",
     "tests_full",
+    "tests_shuffled",
+    "tests_loaded",
     "peers_full",
     "matrix",
     "conformance",
@@ -51,7 +55,10 @@ NIGHTLY = (
 )
 """Sessions that take too long for each change."""
 
-MUTANTS_OF_A_NIGHT = ("--minutes", "60")
+OF_THE_DAY = str(date.today().toordinal())
+"""Seed of what runs otherwise each night; nox prints it with the command."""
+
+MUTANTS_OF_A_NIGHT = ("--minutes", "60", "--seed", OF_THE_DAY)
 """Mutants come last, in what is left of the night."""
 
 
@@ -74,12 +81,23 @@ def install(session: nox.Session, *groups: str, project: bool = False) -> None:
 
 
 def npm_install(session: nox.Session, source: str, *options: str) -> Path:
-    """Copy a folder with a package.json to a scratch folder, and install its packages."""
+    """Copy a folder with a package.json to a scratch folder, and install its packages.
+
+    What is installed already is not looked at again until a file of the folder changes.
+    """
     folder = (Path(session.create_tmp()) / Path(source).name).resolve()
+    left_out = {"node_modules", "__pycache__"}
+    paths = [path for path in sorted(Path(source).rglob("*")) if not left_out & {*path.parts}]
+    files = {str(path): path.read_text("utf-8") for path in paths if path.is_file()}
+    wanted = json.dumps([files, options])
+    installed = folder / "installed.json"
+    if installed.exists() and installed.read_text("utf-8") == wanted:
+        return folder
     shutil.rmtree(folder, ignore_errors=True)
     shutil.copytree(source, folder)
     quiet = ("--no-audit", "--no-fund", "--ignore-scripts", "--silent")
     session.run("npm", "install", "--prefix", str(folder), *quiet, *options)
+    installed.write_text(wanted, "utf-8")
     return folder
 
 
@@ -157,6 +175,38 @@ def tests_full(session: nox.Session) -> None:
     """Run the tests of requirements over every transport at every revision, and all others."""
     install(session, "codegen", "test", project=True)
     run_tests(session, "--full", *at_once(session), *session.posargs)
+
+
+@nox.session
+def tests_shuffled(session: nox.Session) -> None:
+    """Run the tests in a random order in asyncio's debug mode; `-- --shuffle 7` repeats one."""
+    install(session, "codegen", "test", project=True)
+    order = () if "--shuffle" in session.posargs else ("--shuffle", OF_THE_DAY)
+    words = (*at_once(session), *order, *session.posargs)
+    run_tests(session, *words, env={"PYTHONASYNCIODEBUG": "1"})
+
+
+@nox.session
+def tests_loaded(session: nox.Session) -> None:
+    """Run the tests under coverage.py on processors with four times as much to do."""
+    install(session, "codegen", "test", project=True)
+    folder = Path(session.create_tmp()).resolve()
+    for data in folder.glob("coverage*"):
+        data.unlink()
+    measured = {
+        "COVERAGE_PROCESS_START": str(Path("pyproject.toml").resolve()),
+        "COVERAGE_FILE": str(folder / "coverage"),
+    }
+    loop = [sys.executable, "-c", "while True: pass"]
+    loops = [subprocess.Popen(loop) for _ in range(3 * (os.cpu_count() or 1))]
+    try:
+        run_tests(session, *at_once(session), *session.posargs, env=measured)
+    finally:
+        for one in loops:
+            one.kill()
+            one.wait()
+    session.run("coverage", "combine", "--quiet", env=measured)
+    session.run("coverage", "report", "--skip-covered", "--sort=cover", env=measured)
 
 
 @nox.session(python=NEWEST_PYTHON)
@@ -237,6 +287,17 @@ def mutants(session: nox.Session) -> None:
 @nox.session
 def peers(session: nox.Session) -> None:
     """Test against the official SDKs, third-party servers and the MCP Inspector."""
+    run_peers(session, *session.posargs)
+
+
+@nox.session
+def peers_full(session: nox.Session) -> None:
+    """Run `peers`; examine all servers of others with the doctor, and compare with the suite."""
+    run_peers(session, "--full", *session.posargs)
+
+
+def run_peers(session: nox.Session, *words: str) -> None:
+    """Install the peers of others, and run the tests that talk with them."""
     # Type checkers and ruff judge the stubs of servers of others.
     install(session, "test", "peers", "node", "types", "codegen", project=True)
     environment = {
@@ -247,19 +308,12 @@ def peers(session: nox.Session) -> None:
         # Its command line needs none of what only its pages are built with.
         "PEERS_INSPECTOR": str(npm_install(session, "tests/peers/inspector", "--omit=optional")),
     }
-    if "--full" in session.posargs:
+    if "--full" in words:
         environment["PEERS_SUITE"] = str(npm_install(session, "tests/conformance/suite"))
     # What a client saw in its one run, many tests look at: they stay in one process.
     groups = () if session.posargs else ("--dist", "loadgroup")
     folders = ("tests/peers", "tests/everyday/migration")
-    words = (*folders, *at_once(session), *groups, *session.posargs)
-    run_tests(session, *words, env=environment)
-
-
-@nox.session(python=False)
-def peers_full(session: nox.Session) -> None:
-    """Run `peers`; examine all servers of others with the doctor, and compare with the suite."""
-    session.notify("peers", posargs=("--full", "-n", "auto", "--dist", "loadgroup"))
+    run_tests(session, *folders, *at_once(session), *groups, *words, env=environment)
 
 
 @nox.session

@@ -9,6 +9,7 @@ from __future__ import annotations
 import gc
 import inspect
 import os
+import random
 from collections.abc import Generator
 
 import pytest
@@ -33,13 +34,16 @@ COLLECTS_AFTER = (10_000, 10, 10)
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    """Add `--full`."""
+    """Add `--full` and `--shuffle`."""
     parser.addoption(
         "--full",
         action="store_true",
         help="run each test of a requirement over every transport at every revision, each pair of "
         "the zoo in all areas and scenarios, each command of docs/ in a process of its own, and "
         "all cases of tests with `few_cases`",
+    )
+    parser.addoption(
+        "--shuffle", type=int, metavar="SEED", help="run the tests in a random order by this seed"
     )
 
 
@@ -56,11 +60,15 @@ def pytest_collection() -> Generator[None, object, object]:
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Leave out the cases that are run with `--full` alone."""
+    """Leave out the cases that are run with `--full` alone; with `--shuffle` change the order."""
     out = set[pytest.Item]() if config.getoption("full") else left_out(items)
     if out:
         config.hook.pytest_deselected(items=[*out])
         items[:] = [one for one in items if one not in out]
+    seed: int | None = config.getoption("shuffle")
+    if seed is not None:
+        # Not by chance alone: all processes of xdist must come to the same order.
+        random.Random(seed).shuffle(items)
 
 
 def pytest_report_header() -> str | None:

@@ -149,6 +149,15 @@ def test_the_page_says_nightly_of_what_runs_each_night() -> None:
     assert nightly[-1] == "mutants", "it has what is left of the night"
 
 
+def test_no_session_but_nightly_puts_another_at_the_end_of_the_night() -> None:
+    notifying = [
+        node.name
+        for node in NOXFILE.body
+        if isinstance(node, ast.FunctionDef) and ".notify(" in ast.unparse(node)
+    ]
+    assert notifying == ["nightly"]
+
+
 @pytest.mark.parametrize(
     ("words", "options"),
     [
