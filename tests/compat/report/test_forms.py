@@ -120,6 +120,13 @@ def test_the_page_has_openings_and_listings() -> None:
     assert "<td>a</td>" in page
 
 
+def test_what_a_row_opens_is_as_wide_as_the_row() -> None:
+    page = html_report(sample_report())
+    rows = re.findall(r'<tr class="check"(.*?)<td colspan="(\d+)"', page, re.DOTALL)
+    assert len(rows) == 4
+    assert [width for row, width in rows if int(width) != len(re.findall("<t[hd]", row))] == []
+
+
 # --- terminal ---
 
 

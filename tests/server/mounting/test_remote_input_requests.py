@@ -417,3 +417,44 @@ async def test_a_question_whose_call_is_over_is_answered_with_an_error(
     (answer,) = (one for one in far.asked if one.get("id") == 1 and "error" in one)
     assert "is over" in answer["error"]["message"]
     assert "failed" not in caplog.text
+
+
+class Curious(MemoryPeer):
+    """Server that sends a request before it answers a completion."""
+
+    def __init__(self) -> None:
+        opened = opening(HANDSHAKE)["initialize"](None)
+        result = {**opened, "capabilities": {"prompts": {}, "completions": {}}}
+        report = {"name": "report", "arguments": [{"name": "city"}]}
+        answers = {"initialize": result, "prompts/list": {"prompts": [report]}}
+        super().__init__({method: lambda _, one=one: one for method, one in answers.items()})
+
+    def receive(self, message: bytes) -> None:
+        super().receive(message)
+        frame = msgspec.json.decode(message)
+        if frame.get("method") == "completion/complete":
+            self._asked = frame["id"]
+            params = {"messages": [], "maxTokens": 1}
+            asked = {"jsonrpc": "2.0", "id": 1, "method": "sampling/createMessage"}
+            self.say(msgspec.json.encode({**asked, "params": params}))
+        elif frame.get("id") == 1 and "error" in frame:
+            self.answer(self._asked, {"completion": {"values": [frame["error"]["message"]]}})
+
+
+@each_lifecycle
+async def test_in_a_request_that_allows_no_questions_the_caller_is_not_asked(revision: str) -> None:
+    far, server = Curious(), Server("outer")
+    async with Client("gateway", forward_requests=True) as between:
+        session = await between.connect(await far.start(), revision=HANDSHAKE)
+        server.mount("far", session)
+        async with talk(lambda: server, revision, answers=ANSWERS) as client:
+            argument = {"name": "city", "value": "O"}
+            ref = {"type": "ref/prompt", "name": "far_report"}
+            params = {"ref": ref, "argument": argument}
+            done = await client.request("completion/complete", params)
+            assert client.questions == []
+        server.unmount("far")
+    assert done["completion"]["values"] == [
+        "the client cannot be asked anything in this request"
+    ]
+    assert (await far.answer_to(1))["error"]["code"] == INVALID_REQUEST
