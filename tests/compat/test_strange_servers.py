@@ -10,8 +10,11 @@ import pytest
 import mcp_wire
 from mcp_gen.compat.json_values import Json, is_array, is_object
 from mcp_gen.compat.reference.call import ReferenceCall
+from mcp_gen.compat.reference.http.endpoint import ReferenceEndpoint
+from mcp_gen.compat.reference.http.exchanges import EndpointRequest, EndpointResponse
 from mcp_gen.compat.reference.server import ReferenceServer
 from tests.compat.examining import examined
+from tests.support.frames import PER_REQUEST
 
 STRANGE: dict[str, Any] = {
     "null": None,
@@ -57,3 +60,20 @@ async def test_a_server_whose_results_hold_strange_values_is_judged_all_the_same
     report = await examined(StrangeServer, revision)
     assert report.openings[0].agreed == revision
     assert report.failed() != ()
+
+
+class RefusesBriefly(ReferenceEndpoint):
+    """Refuses a revision that it does not speak, with a status alone."""
+
+    async def respond(self, request: EndpointRequest) -> EndpointResponse:
+        header = mcp_wire.profile(PER_REQUEST).version_header
+        if request.headers.get(str(header).lower(), PER_REQUEST) not in mcp_wire.REVISIONS:
+            return EndpointResponse(status=400)
+        return await super().respond(request)
+
+
+async def test_a_refusal_without_an_error_is_told_by_the_rule_about_http_alone() -> None:
+    id = "lifecycle:versions:unsupported"
+    report = await examined(RefusesBriefly, PER_REQUEST, id, transport="http")
+    (outcome,) = [one for one in report.outcomes if one.requirement == id]
+    assert (outcome.verdict, outcome.why) == ("not tested", "it was refused without an error")

@@ -21,7 +21,7 @@ from mcp_gen import (
     SessionLost,
 )
 from mcp_wire import UnknownContent, latest
-from tests.support.frames import PER_REQUEST, every_revision, with_handshake
+from tests.support.frames import HANDSHAKE, PER_REQUEST, every_revision, with_handshake
 from tests.support.peers.scripted import MemoryPeer, connected, opening, served
 
 WAIT_S = 30.0
@@ -303,6 +303,30 @@ async def test_closing_a_session_ends_the_calls_that_wait(revision: str) -> None
         await session.aclose()
         with pytest.raises(SessionLost, match="closed"):
             await waiting
+
+
+async def test_closing_a_session_waits_for_no_callback() -> None:
+    begun, ended = asyncio.Event(), list[str]()
+
+    async def sample(session: ClientSession, params: Any) -> Any:
+        begun.set()
+        try:
+            await asyncio.sleep(0.1)  # what ends soon has to be cancelled all the same
+            ended.append("by itself")
+        except asyncio.CancelledError:
+            ended.append("cancelled")
+            raise
+
+    server = scripted(HANDSHAKE)
+    async with Client("test", sampling=sample) as client:
+        session = await client.connect(await server.start(), revision=HANDSHAKE)
+        params = {"messages": [], "maxTokens": 1}
+        asked = {"jsonrpc": "2.0", "id": 1, "method": "sampling/createMessage", "params": params}
+        server.say(msgspec.json.encode(asked))
+        async with asyncio.timeout(WAIT_S):
+            await begun.wait()
+        await session.aclose()
+    assert ended == ["cancelled"]
 
 
 async def test_leaving_the_client_ends_all_of_its_sessions() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import io
 import json
 from collections.abc import Callable
 from functools import cache
@@ -13,6 +14,7 @@ import pytest
 
 from codegen.__main__ import generate, main
 from codegen.model.overlay import Overlay
+from codegen.verify import command
 from codegen.verify.command import run, subject
 from codegen.verify.judge import Tally
 from codegen.verify.known import KNOWN
@@ -158,6 +160,23 @@ def test_the_same_seed_finds_the_same(wrong: Tally, tmp_path: Path) -> None:
 
 
 # --- The command ---
+
+
+class Terminal(io.StringIO):
+    def isatty(self) -> bool:
+        return True
+
+
+def test_progress_is_one_line_of_a_terminal_that_is_gone_at_the_end(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    terminal, file = Terminal(), io.StringIO()
+    for stderr in (terminal, file):
+        monkeypatch.setattr("sys.stderr", stderr)
+        for done in (1, 2):
+            command._progress(done, 2)
+    said = ("verifying: 1 of 2 parts\r", "verifying: 2 of 2 parts\r\033[K")
+    assert (terminal.getvalue(), file.getvalue()) == ("".join(said), "")
 
 
 def test_the_command_ends_with_one_if_something_is_unexplained(

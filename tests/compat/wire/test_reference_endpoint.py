@@ -100,6 +100,18 @@ async def test_a_message_that_belongs_to_no_request_comes_on_the_stream_of_a_get
     assert "id: " in event.about
 
 
+async def test_who_listens_has_the_head_of_the_stream() -> None:
+    revision = NEWEST_WITH_SESSIONS
+    endpoint = ReferenceEndpoint(lambda: ReferenceServer(revision), revision)
+    async with endpoint.serving() as url:
+        client = ReferenceClient(HttpOpener(url)(revision), revision, listens=False)
+        await client.open()
+        await client.listen()
+        came = [one.kind for one in client.transcript.events if one.exchange == client.stream]
+        await client.aclose()
+    assert "response" in came
+
+
 async def test_a_message_before_there_is_a_stream_is_kept() -> None:
     revision = NEWEST_WITH_SESSIONS
     endpoint = ReferenceEndpoint(lambda: ReferenceServer(revision), revision)

@@ -454,7 +454,5 @@ async def test_in_a_request_that_allows_no_questions_the_caller_is_not_asked(rev
             done = await client.request("completion/complete", params)
             assert client.questions == []
         server.unmount("far")
-    assert done["completion"]["values"] == [
-        "the client cannot be asked anything in this request"
-    ]
+    assert done["completion"]["values"] == ["the client cannot be asked anything in this request"]
     assert (await far.answer_to(1))["error"]["code"] == INVALID_REQUEST
