@@ -469,3 +469,12 @@ async def test_the_memory_forgets_the_oldest() -> None:
     assert [await store.load(name) is None for name in "abc"] == [True, False, False]
     await store.forget("b")
     assert len(store) == 1
+
+
+async def test_the_memory_keeps_what_was_saved_again() -> None:
+    store = MemorySessionStore(max_sessions=2)
+    for name in "abac":
+        await store.save(
+            StoredSession(id=name, client=msgspec.Raw(b"{}"), revision=HANDSHAKE, began_at=0)
+        )
+    assert [await store.load(name) is None for name in "abc"] == [False, True, False]
