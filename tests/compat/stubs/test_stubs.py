@@ -21,6 +21,7 @@ from mcp_gen.compat.stubs.offer import (
     read_offer,
 )
 from mcp_gen.compat.stubs.python_module import Models, module_text
+from mcp_gen.compat.stubs.schema_types import SchemaTypes
 from mcp_gen.compat.stubs.staleness import changed_names
 from tests.compat.stubs.made import RecordingSession, loaded, strange_code
 from tests.support.property_tests import given, settings, st
@@ -108,6 +109,11 @@ TYPES: list[tuple[Any, str]] = [
 @pytest.mark.parametrize(("schema", "expected"), TYPES)
 def test_a_schema_has_the_type_that_says_the_same(schema: Any, expected: str) -> None:
     assert types_of(properties(x=schema)) == {"x": expected}
+
+
+def test_classes_that_would_have_one_name_are_numbered_from_2_on() -> None:
+    taken = SchemaTypes({"UseX"}, unites_structs=True)
+    assert [taken.name("use/x") for _ in range(3)] == ["UseX2", "UseX3", "UseX4"]
 
 
 @both_models
