@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
+import pytest
+
 from mcp_gen.compat.checks.clients.tasks.extension import only_open_questions_of_tasks_are_answered
 from mcp_gen.compat.checks.found import Found
 from mcp_gen.compat.checks.servers.tasks.extension_calls import a_new_task_can_be_asked_for
+from mcp_gen.compat.checks.servers.tasks.states import COUNTED, is_counted
 from mcp_gen.compat.transcript import Transcript
 from mcp_wire.extensions.tasks import EXTENSION
 from tests.support.frames import PER_REQUEST, Speaker, encoded
@@ -110,3 +113,23 @@ def test_a_new_task_that_cannot_be_asked_for_is_told() -> None:
     one.says("tasks/get", {"taskId": "a"}, error=GONE)
     a_new_task_can_be_asked_for(one.transcript, one.found)
     assert one.came == ["error -32602"]
+
+
+@pytest.mark.parametrize(
+    ("last", "id", "counted"),
+    [
+        ("task-1", "task-2", True),
+        ("task-2", "task-1", True),
+        ("7-a-1", "7-a-2", True),
+        ("task-0", f"task-{COUNTED - 1}", True),
+        ("task-0", f"task-{COUNTED}", False),
+        ("task-1", "task-1", False),
+        ("1-1", "2-2", False),
+        ("task-1", "job-2", False),
+        ("a1b", "a1c", False),
+    ],
+)
+def test_ids_are_counted_if_they_differ_in_one_number_by_little(
+    last: str, id: str, counted: bool
+) -> None:
+    assert is_counted(last, id) is counted
