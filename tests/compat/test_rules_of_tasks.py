@@ -6,13 +6,17 @@ from typing import Any
 
 import pytest
 
+import mcp_wire
 from mcp_gen.compat.checks.clients.tasks.extension import only_open_questions_of_tasks_are_answered
+from mcp_gen.compat.checks.clients.tasks.following import (
+    answers_to_questions_of_tasks_name_the_task,
+)
 from mcp_gen.compat.checks.found import Found
 from mcp_gen.compat.checks.servers.tasks.extension_calls import a_new_task_can_be_asked_for
 from mcp_gen.compat.checks.servers.tasks.states import COUNTED, is_counted
 from mcp_gen.compat.transcript import Transcript
 from mcp_wire.extensions.tasks import EXTENSION
-from tests.support.frames import PER_REQUEST, Speaker, encoded
+from tests.support.frames import HANDSHAKE, PER_REQUEST, Speaker, encoded
 
 ASKS = {"inputRequests": {"name": {"method": "elicitation/create", "params": {}}}}
 ANSWERS = {"inputResponses": {"name": {"action": "decline"}}}
@@ -133,3 +137,29 @@ def test_ids_are_counted_if_they_differ_in_one_number_by_little(
     last: str, id: str, counted: bool
 ) -> None:
     assert is_counted(last, id) is counted
+
+
+RELATED = str(mcp_wire.profile(HANDSHAKE).related_task_key)
+NAMED = {"_meta": {RELATED: {"taskId": "a"}}}
+
+
+@pytest.mark.parametrize(
+    ("question", "answer", "seen", "wrong"),
+    [
+        (NAMED, {"result": {"action": "decline", **NAMED}}, True, False),
+        (NAMED, {"result": {"action": "decline"}}, True, True),
+        (NAMED, {"error": {"code": -1, "message": "no"}}, False, False),
+        ({}, {"result": {"action": "decline"}}, False, False),
+    ],
+    ids=["the task is named", "it is not", "an error has no place for it", "no task asks"],
+)
+def test_the_answer_to_a_question_of_a_task_names_the_task(
+    question: dict[str, Any], answer: dict[str, Any], seen: bool, wrong: bool
+) -> None:
+    transcript, found = Transcript(HANDSHAKE, "stdio"), Found()
+    params = {"message": "Name?", "requestedSchema": {"type": "object"}, **question}
+    asked = {"jsonrpc": "2.0", "id": 1, "method": "elicitation/create", "params": params}
+    transcript.add("server", "message", encoded(asked))
+    transcript.add("client", "message", encoded({"jsonrpc": "2.0", "id": 1, **answer}))
+    answers_to_questions_of_tasks_name_the_task(transcript, found)
+    assert (found.has_seen, bool(found.findings)) == (seen, wrong)

@@ -245,6 +245,13 @@ def test_a_secret_is_known_by_its_form(made: Callable[[str], Any], is_in_texts: 
     assert redactor.message(json.loads(shown)) == json.loads(shown)
 
 
+def test_a_header_that_is_a_path_has_no_values_of_its_query() -> None:
+    shown = Redactor().headers({"location": "/next?token=planted-91form", "accept": "*/*"})
+    assert shown["location"].startswith("/next?token=")
+    assert "planted-91form" not in shown["location"]
+    assert shown["accept"] == "*/*"
+
+
 def test_a_secret_that_is_known_is_found_in_base64() -> None:
     redactor = Redactor(known=["planted-91form"])
     blob = encoded("\0\1 of no encoding \xff and planted-91form")

@@ -71,6 +71,23 @@ async def test_the_bytes_of_changes_that_nobody_takes_are_bounded() -> None:
             assert changes._pending_bytes == 0
 
 
+async def test_a_change_that_is_told_many_times_is_kept_once() -> None:
+    answers = opening(HANDSHAKE)
+    answers["initialize"]({})["capabilities"] = {"resources": {"subscribe": True}}
+    more = dict.fromkeys(("ping", "resources/subscribe", "resources/unsubscribe"), _nothing)
+    peer = MemoryPeer({**answers, **more})
+    uri = "note://a/" + "x" * 1_000_000
+    async with Client("c") as client:
+        session = await client.connect(await peer.start(), revision=HANDSHAKE)
+        async with session.watch("note://a") as changes:
+            for _ in range(20):
+                peer.say(note("notifications/resources/updated", uri=uri))
+            peer.say(note("notifications/resources/updated", uri="note://a"))
+            await session.ping()
+            assert [(await anext(changes)).uri for _ in range(2)] == [uri, "note://a"]
+            assert changes._pending_bytes == 0
+
+
 class Hasty(MemoryPeer):
     """Server that sends many notifications right behind the answer to the handshake."""
 
