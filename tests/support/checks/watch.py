@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
-from functools import partial
+from functools import cache, partial
 from typing import Any, NamedTuple
 from weakref import ref
 
@@ -257,8 +257,20 @@ def guarded() -> Iterator[Guard]:
         raise AssertionError("\n".join(["sent what the revision does not have:", *found]))
 
 
+@cache
+def _passing_on(kind: type[Watched], names: frozenset[str]) -> type[Watched]:
+    """Return a class whose instances have these attributes: those of what they watch."""
+    members = {name: property(lambda self, name=name: getattr(self._inner, name)) for name in names}
+    return type(kind.__name__, (kind,), members)
+
+
 class Watched:
     """Transport of one side, with a watch on it."""
+
+    def __new__(cls, inner: Duplex, seen: Watch | ClientWatch, side: Sender) -> Watched:
+        # What a transport can do is asked of its class, which `__getattr__` tells nothing of.
+        names = frozenset(name for name in dir(inner) if name[0] != "_" and not hasattr(cls, name))
+        return super().__new__(_passing_on(cls, names))
 
     def __init__(self, inner: Duplex, seen: Watch | ClientWatch, side: Sender) -> None:
         self._inner = inner
