@@ -162,6 +162,7 @@ def of_two(a: Any, b: Any) -> None: ...
 
 def test_two_classes_of_one_name_have_no_texts_of_each_other() -> None:
     other = dataclasses.make_dataclass("Place", [("city", Annotated[str, "another"])])
+    other.__module__ = "elsewhere"  # since Python 3.12 it is the caller's, as that of Place
     server = Server("kinds")
     server.add_tool(typed(of_two, a=Place, b=other), name="two")
     schema: Any = server.tools["two"].tool.input_schema
