@@ -12,7 +12,8 @@ from tests.support.frames import HANDSHAKE, Speaker
 from tests.support.http.asgi import begin, request
 from tests.test_walk import adding
 
-# Objects of other versions have other sizes. 3.11 is what CI runs.
+# Objects of other versions have other sizes. 3.11 is what CI runs. The reason has the words of
+# tests/support/skips.py, as elsewhere in this folder.
 pytestmark = [
     pytest.mark.unchecked("checks of what a server says would be counted too"),
     pytest.mark.skipif(sys.version_info[:2] != (3, 11), reason="counted on 3.11"),

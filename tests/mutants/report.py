@@ -125,14 +125,14 @@ class Report:
     def faults(self) -> list[str]:
         """Return the thresholds that were missed, as far as what was tried says something."""
         *packages, total = self.lines()
-        if total.left and not total.says_something:
+        if not total.says_something:
             return [f"{total.tried} faults were tried: too few to judge by"]
         missed = [
             f"{line.name}: {line.percent:.0f} % found, expected {self._min_package:g} %"
             for line in packages
             if line.says_something and line.percent < self._min_package
         ]
-        if total.says_something and total.percent < self._min_total:
+        if total.percent < self._min_total:
             missed.append(f"all: {total.percent:.1f} % found, expected {self._min_total:g} %")
         if self._min_full is not None and total.percent_of_full < self._min_full:
             missed.append(f"{self._of_full(total)}, expected {self._min_full:g} %")

@@ -15,7 +15,8 @@ from tests.support.skips import LISTED
 ROOT = Path(__file__).parents[2]
 LIMIT_S = 50
 
-# Tests of a run of its own, which must refuse each of these skips.
+# Tests of two files of a run of its own, which must refuse each of these skips: but in
+# tests/test_walk.py, which is listed, those for the reason that is listed with it.
 SKIPS = """
 import pytest
 

@@ -43,11 +43,12 @@ class Opened(NamedTuple):
 
 @asynccontextmanager
 async def opened(
-    revision: str, kind: type[ReferenceEndpoint] = ReferenceEndpoint
+    revision: str, kind: type[ReferenceEndpoint] = ReferenceEndpoint, *, listens: bool = True
 ) -> AsyncGenerator[Opened, None]:
     endpoint = kind(lambda: ReferenceServer(revision), revision)
     async with endpoint.serving() as url:
-        client = ReferenceClient(HttpOpener(url, sse_url=url)(revision), revision)
+        opens = HttpOpener(url, sse_url=url)
+        client = ReferenceClient(opens(revision), revision, listens=listens)
         await client.open()
         assert client.http is not None
         yield Opened(client, endpoint, client.http)
@@ -101,29 +102,19 @@ async def test_a_message_that_belongs_to_no_request_comes_on_the_stream_of_a_get
 
 
 async def test_who_listens_has_the_head_of_the_stream() -> None:
-    revision = NEWEST_WITH_SESSIONS
-    endpoint = ReferenceEndpoint(lambda: ReferenceServer(revision), revision)
-    async with endpoint.serving() as url:
-        client = ReferenceClient(HttpOpener(url)(revision), revision, listens=False)
-        await client.open()
+    async with opened(NEWEST_WITH_SESSIONS, listens=False) as (client, _, _):
         await client.listen()
         came = [one.kind for one in client.transcript.events if one.exchange == client.stream]
-        await client.aclose()
     assert "response" in came
 
 
 async def test_a_message_before_there_is_a_stream_is_kept() -> None:
-    revision = NEWEST_WITH_SESSIONS
-    endpoint = ReferenceEndpoint(lambda: ReferenceServer(revision), revision)
-    async with endpoint.serving() as url:
-        client = ReferenceClient(HttpOpener(url)(revision), revision, listens=False)
-        await client.open()
+    async with opened(NEWEST_WITH_SESSIONS, listens=False) as (client, endpoint, _):
         endpoint.clients[0].server.tell("tool_list_changed")
         await client.listen()
         event = await client.transcript.first(
             lambda one: one.kind == "message" and one.exchange == client.stream, WAIT_S
         )
-        await client.aclose()
     assert event is not None
 
 

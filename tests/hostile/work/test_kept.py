@@ -51,11 +51,16 @@ async def test_ids_of_completed_elicitations_are_kept_if_they_are_short() -> Non
     assert [len(id) for id in completions._done] == [1, MAX_ID_LENGTH]
 
 
-async def test_the_bytes_of_changes_that_nobody_takes_are_bounded() -> None:
+def subscribable() -> MemoryPeer:
+    """Return a server whose resources can be watched."""
     answers = opening(HANDSHAKE)
     answers["initialize"]({})["capabilities"] = {"resources": {"subscribe": True}}
     more = dict.fromkeys(("ping", "resources/subscribe", "resources/unsubscribe"), _nothing)
-    peer = MemoryPeer({**answers, **more})
+    return MemoryPeer({**answers, **more})
+
+
+async def test_the_bytes_of_changes_that_nobody_takes_are_bounded() -> None:
+    peer = subscribable()
     async with Client("c") as client:
         session = await client.connect(await peer.start(), revision=HANDSHAKE)
         async with session.watch("note://a") as changes:
@@ -72,11 +77,7 @@ async def test_the_bytes_of_changes_that_nobody_takes_are_bounded() -> None:
 
 
 async def test_a_change_that_is_told_many_times_is_kept_once() -> None:
-    answers = opening(HANDSHAKE)
-    answers["initialize"]({})["capabilities"] = {"resources": {"subscribe": True}}
-    more = dict.fromkeys(("ping", "resources/subscribe", "resources/unsubscribe"), _nothing)
-    peer = MemoryPeer({**answers, **more})
-    uri = "note://a/" + "x" * 1_000_000
+    peer, uri = subscribable(), "note://a/" + "x" * 1_000_000
     async with Client("c") as client:
         session = await client.connect(await peer.start(), revision=HANDSHAKE)
         async with session.watch("note://a") as changes:

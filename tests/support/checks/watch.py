@@ -279,8 +279,9 @@ class Watched:
         self._receiver: Receiver | None = None
 
     def __getattr__(self, name: str) -> Any:
-        # A transport may pass more arguments with its messages than others do.
         return getattr(self._inner, name)
+
+    # A transport may pass more arguments with its messages than others do.
 
     def post(self, message: bytes, *given: Any) -> Any:
         self._seen.saw(self._side, message)

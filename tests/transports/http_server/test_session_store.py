@@ -460,21 +460,23 @@ async def test_a_stored_session_tells_how_many_processes_have_gone_on_with_it() 
     assert (moves[0], moves[-1]) == (0, 1)
 
 
-async def test_the_memory_forgets_the_oldest() -> None:
+async def saved(names: str) -> MemorySessionStore:
+    """Return a store of two sessions in which these were saved, one after another."""
     store = MemorySessionStore(max_sessions=2)
-    for name in "abc":
+    for name in names:
         await store.save(
             StoredSession(id=name, client=msgspec.Raw(b"{}"), revision=HANDSHAKE, began_at=0)
         )
+    return store
+
+
+async def test_the_memory_forgets_the_oldest() -> None:
+    store = await saved("abc")
     assert [await store.load(name) is None for name in "abc"] == [True, False, False]
     await store.forget("b")
     assert len(store) == 1
 
 
 async def test_the_memory_keeps_what_was_saved_again() -> None:
-    store = MemorySessionStore(max_sessions=2)
-    for name in "abac":
-        await store.save(
-            StoredSession(id=name, client=msgspec.Raw(b"{}"), revision=HANDSHAKE, began_at=0)
-        )
+    store = await saved("abac")
     assert [await store.load(name) is None for name in "abc"] == [False, True, False]
