@@ -17,6 +17,7 @@ import sys
 import time
 from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import closing
 from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
 from pathlib import Path
@@ -444,7 +445,8 @@ def _breadths(path: Path) -> Iterator[tuple[str, int]]:
     # coverage.py documents the tables of its data file; its own reading would take minutes here.
     import sqlite3
 
-    with sqlite3.connect(path) as database:
+    # As a context manager by itself it ends a transaction, and stays open.
+    with closing(sqlite3.connect(path)) as database:
         yield from database.execute(
             "SELECT context, count(*) FROM line_bits JOIN context ON context_id = context.id "
             "GROUP BY context_id"
