@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
@@ -26,3 +27,10 @@ def redis_server(_running_redis: RedisServer) -> RedisServer:
     """Return a running, empty server."""
     _running_redis.run("FLUSHALL")
     return _running_redis
+
+
+@pytest.fixture
+def own_redis(_running_redis: RedisServer, tmp_path: Path) -> Iterator[RedisServer]:
+    """Run a server of the test's own, which may stop it."""
+    with RedisServer(tmp_path) as server:
+        yield server

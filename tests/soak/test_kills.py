@@ -25,10 +25,13 @@ async def test_processes_killed_on_both_sides_lose_no_answer_and_leave_nothing_b
 async def test_a_process_that_outlives_its_parent_is_named() -> None:
     mark = uuid.uuid4().hex
     process = await asyncio.create_subprocess_exec(
-        *(sys.executable, "-c", "input()"),
+        *(sys.executable, "-c", "print(flush=True); input()"),
         stdin=asyncio.subprocess.PIPE,
+        stdout=asyncio.subprocess.PIPE,
         env={**os.environ, MARK: mark},
     )
+    assert process.stdout
+    await process.stdout.readline()  # before it has begun, its environment cannot be read
     (left,) = await kills.processes(mark)
     process.kill()
     await process.wait()

@@ -6,7 +6,6 @@ import asyncio
 import signal
 import time
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -102,36 +101,38 @@ async def test_a_caller_that_waits_no_more_harms_no_other(redis_server: RedisSer
         await connection.aclose()
 
 
-async def test_a_loop_that_was_blocked_does_not_make_the_server_look_dead(tmp_path: Path) -> None:
-    with RedisServer(tmp_path) as server:
-        connection = CountedConnection(server, timeout_s=0.2)
-        try:
-            await connection.execute("PING")
-            server.send(signal.SIGSTOP)
-            asked = connection.execute("PING")
-            await until(lambda: len(connection.sizes) == 2)
-            server.send(signal.SIGCONT)
-            time.sleep(0.4)  # noqa: ASYNC251 - a handler that blocks the loop
-            assert await asked
-            assert connection.is_up
-        finally:
-            await connection.aclose()
+async def test_a_loop_that_was_blocked_does_not_make_the_server_look_dead(
+    own_redis: RedisServer,
+) -> None:
+    connection = CountedConnection(own_redis, timeout_s=0.2)
+    try:
+        await connection.execute("PING")
+        own_redis.send(signal.SIGSTOP)
+        asked = connection.execute("PING")
+        await until(lambda: len(connection.sizes) == 2)
+        own_redis.send(signal.SIGCONT)
+        time.sleep(0.4)  # noqa: ASYNC251 - a handler that blocks the loop
+        assert await asked
+        assert connection.is_up
+    finally:
+        await connection.aclose()
 
 
-async def test_a_reply_that_came_too_late_is_not_that_of_another_command(tmp_path: Path) -> None:
-    with RedisServer(tmp_path) as server:
-        connection = CountedConnection(server)
-        try:
-            await connection.execute("ECHO", "before")
-            server.send(signal.SIGSTOP)
-            with pytest.raises(StoreDown, match="no answer in time"):
-                await connection.execute("ECHO", "late")
-            server.send(signal.SIGCONT)
-            connection.restored()
-            texts = [connection.execute("ECHO", text) for text in ("a", "b")]
-            assert await asyncio.gather(*texts) == [b"a", b"b"]
-        finally:
-            await connection.aclose()
+async def test_a_reply_that_came_too_late_is_not_that_of_another_command(
+    own_redis: RedisServer,
+) -> None:
+    connection = CountedConnection(own_redis)
+    try:
+        await connection.execute("ECHO", "before")
+        own_redis.send(signal.SIGSTOP)
+        with pytest.raises(StoreDown, match="no answer in time"):
+            await connection.execute("ECHO", "late")
+        own_redis.send(signal.SIGCONT)
+        connection.restored()
+        texts = [connection.execute("ECHO", text) for text in ("a", "b")]
+        assert await asyncio.gather(*texts) == [b"a", b"b"]
+    finally:
+        await connection.aclose()
 
 
 async def test_nobody_waits_for_ever_when_the_client_itself_fails(

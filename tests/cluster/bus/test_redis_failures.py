@@ -134,27 +134,26 @@ async def test_a_killed_server_that_kept_its_data_costs_no_message_and_no_lease(
         assert told == []
 
 
-async def test_a_server_that_comes_back_empty_is_recognised(tmp_path: Path) -> None:
-    with RedisServer(tmp_path) as server:
-        first, second = node_of(server), node_of(server)
-        told: list[str] = []
-        async with started([first, second]):
-            received, keys, node = Received(second.bus), first.request_state_keys(), second.node
-            second.on_lost(told.append)
-            second.on_emptied(lambda: told.append("emptied"))
-            await first.bus.publish(TOPIC, b"1")
-            await until(lambda: received.all)
-            server.stop(signal.SIGKILL)
-            await until(lambda: not first.is_up and not second.is_up)
-            server.start()
-            await until(lambda: first.is_up and second.is_up)
-            await first.bus.publish(TOPIC, b"2")
-            await until(lambda: "2" in received.all)
-            assert received.all == ["1", "down", "gap", "up", "2"]
-            assert (told, second.node) == (["emptied"], node)
-            assert first.request_state_keys() == second.request_state_keys() != keys
-            second.bus.answer(TOPIC, answer_upper)
-            assert await first.bus.ask(node, TOPIC, b"a", 10.0) == b"A"
+async def test_a_server_that_comes_back_empty_is_recognised(own_redis: RedisServer) -> None:
+    first, second = node_of(own_redis), node_of(own_redis)
+    told: list[str] = []
+    async with started([first, second]):
+        received, keys, node = Received(second.bus), first.request_state_keys(), second.node
+        second.on_lost(told.append)
+        second.on_emptied(lambda: told.append("emptied"))
+        await first.bus.publish(TOPIC, b"1")
+        await until(lambda: received.all)
+        own_redis.stop(signal.SIGKILL)
+        await until(lambda: not first.is_up and not second.is_up)
+        own_redis.start()
+        await until(lambda: first.is_up and second.is_up)
+        await first.bus.publish(TOPIC, b"2")
+        await until(lambda: "2" in received.all)
+        assert received.all == ["1", "down", "gap", "up", "2"]
+        assert (told, second.node) == (["emptied"], node)
+        assert first.request_state_keys() == second.request_state_keys() != keys
+        second.bus.answer(TOPIC, answer_upper)
+        assert await first.bus.ask(node, TOPIC, b"a", 10.0) == b"A"
 
 
 @pytest.mark.parametrize("publishes", [True, False], ids=["by a publisher", "by a heartbeat"])

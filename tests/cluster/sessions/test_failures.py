@@ -5,7 +5,6 @@ from __future__ import annotations
 import signal
 from collections.abc import Sequence
 from functools import partial
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -112,52 +111,50 @@ NEEDED: dict[str, dict[str, Any]] = {
 
 
 async def test_a_request_without_a_session_that_needs_redis_gets_503_while_it_is_away(
-    redis_server: RedisServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    own_redis: RedisServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     world = World()
-    with RedisServer(tmp_path) as server:
-        over_redis(monkeypatch, server, timeout_s=0.2)
-        async with nodes_of(world.server, 1) as nodes:
-            client = await nodes.client(PER_REQUEST)
-            request, id = client.speaker.request, await begun_task(client)
-            more = await next_round(client)
-            server.send(signal.SIGSTOP)
-            needed = [
-                request(1, method, {"taskId": id, **params, **extended(client)})
-                for method, params in NEEDED.items()
-            ]
-            needed += [order(client), order(client, **more)]
-            needed.append(request(1, "tools/call", {"name": "work", **extended(client)}))
-            wanted = {"notifications": {"taskIds": [id]}, **extended(client)}
-            needed.append(request(1, "subscriptions/listen", wanted))
-            for message in needed:
-                refused = await client.ask(message)
-                assert (refused.status, refused.headers["retry-after"]) == (503, "1")
-                assert refused.json["error"]["data"] == {"reason": "store_down"}
-            reply = await client.ask(client.speaker.call(1, "who"))
-            assert texts_of(reply.json) == ["None"]
-            server.send(signal.SIGCONT)
-            await until(lambda: nodes.clusters[0].is_up)
-            assert code_of(await client.ask(needed[0])) is None
-            await world.aclose()
+    over_redis(monkeypatch, own_redis, timeout_s=0.2)
+    async with nodes_of(world.server, 1) as nodes:
+        client = await nodes.client(PER_REQUEST)
+        request, id = client.speaker.request, await begun_task(client)
+        more = await next_round(client)
+        own_redis.send(signal.SIGSTOP)
+        needed = [
+            request(1, method, {"taskId": id, **params, **extended(client)})
+            for method, params in NEEDED.items()
+        ]
+        needed += [order(client), order(client, **more)]
+        needed.append(request(1, "tools/call", {"name": "work", **extended(client)}))
+        wanted = {"notifications": {"taskIds": [id]}, **extended(client)}
+        needed.append(request(1, "subscriptions/listen", wanted))
+        for message in needed:
+            refused = await client.ask(message)
+            assert (refused.status, refused.headers["retry-after"]) == (503, "1")
+            assert refused.json["error"]["data"] == {"reason": "store_down"}
+        reply = await client.ask(client.speaker.call(1, "who"))
+        assert texts_of(reply.json) == ["None"]
+        own_redis.send(signal.SIGCONT)
+        await until(lambda: nodes.clusters[0].is_up)
+        assert code_of(await client.ask(needed[0])) is None
+        await world.aclose()
 
 
 async def test_a_call_in_a_session_is_answered_when_redis_is_there_again(
-    redis_server: RedisServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    own_redis: RedisServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     talkers = Talkers()
-    with RedisServer(tmp_path) as server:
-        over_redis(monkeypatch, server, timeout_s=0.2)
-        async with nodes_of(talkers, 1) as nodes:
-            client = await nodes.client()
-            opened, _ = await waiting(client, talkers.made[0], then="later")
-            server.send(signal.SIGSTOP)
-            talkers.made[0].go_on.set()
-            await soon(talkers.made[0].ended)
-            await until(lambda: not nodes.clusters[0].is_up)
-            assert (await client.ask(client.speaker.call(2, "echo", text="a"))).status == 503
-            server.send(signal.SIGCONT)
-            assert await said(opened) == ["now", "later", "waited"]
+    over_redis(monkeypatch, own_redis, timeout_s=0.2)
+    async with nodes_of(talkers, 1) as nodes:
+        client = await nodes.client()
+        opened, _ = await waiting(client, talkers.made[0], then="later")
+        own_redis.send(signal.SIGSTOP)
+        talkers.made[0].go_on.set()
+        await soon(talkers.made[0].ended)
+        await until(lambda: not nodes.clusters[0].is_up)
+        assert (await client.ask(client.speaker.call(2, "echo", text="a"))).status == 503
+        own_redis.send(signal.SIGCONT)
+        assert await said(opened) == ["now", "later", "waited"]
 
 
 # --- events and answers ---

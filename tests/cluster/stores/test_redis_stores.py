@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import signal
 from collections.abc import Awaitable, Callable
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -296,41 +295,39 @@ async def test_a_stream_that_was_not_begun_takes_no_message(redis_server: RedisS
 # --- outages ---
 
 
-async def test_every_operation_tells_in_time_that_the_store_is_down(tmp_path: Path) -> None:
-    with RedisServer(tmp_path) as server:
-        operations: list[Callable[[Stores], Awaitable[Any]]] = [
-            lambda stores: stores.sessions.create(a_session(), limit=9, keep_s=60),
-            lambda stores: stores.sessions.load("s"),
-            lambda stores: stores.sessions.touch({"s": NOW}),
-            lambda stores: stores.events.append("s", "r1", 1, b"x"),
-            lambda stores: stores.events.end("s", "r1", 1, b"x"),
-            lambda stores: stores.events.after("s", "r1", 0),
-            lambda stores: stores.tasks.claim("t", "w", 5.0, NOW),
-            lambda stores: stores.tasks.page("ada", None, None, 5),
-            lambda stores: stores.once.get("n"),
-            lambda stores: stores.states.load("k", "a", now=NOW),
-        ]
-        server.send(signal.SIGSTOP)
-        for operation in operations:
-            connection = RedisConnection(ServerAddress(server.url), 0.05)
-            connection.restored()
-            with pytest.raises(StoreDown, match="no answer in time; try again later"):
-                await operation(Stores(connection))
-            await connection.aclose()
-        server.send(signal.SIGCONT)
+async def test_every_operation_tells_in_time_that_the_store_is_down(own_redis: RedisServer) -> None:
+    operations: list[Callable[[Stores], Awaitable[Any]]] = [
+        lambda stores: stores.sessions.create(a_session(), limit=9, keep_s=60),
+        lambda stores: stores.sessions.load("s"),
+        lambda stores: stores.sessions.touch({"s": NOW}),
+        lambda stores: stores.events.append("s", "r1", 1, b"x"),
+        lambda stores: stores.events.end("s", "r1", 1, b"x"),
+        lambda stores: stores.events.after("s", "r1", 0),
+        lambda stores: stores.tasks.claim("t", "w", 5.0, NOW),
+        lambda stores: stores.tasks.page("ada", None, None, 5),
+        lambda stores: stores.once.get("n"),
+        lambda stores: stores.states.load("k", "a", now=NOW),
+    ]
+    own_redis.send(signal.SIGSTOP)
+    for operation in operations:
+        connection = RedisConnection(ServerAddress(own_redis.url), 0.05)
+        connection.restored()
+        with pytest.raises(StoreDown, match="no answer in time; try again later"):
+            await operation(Stores(connection))
+        await connection.aclose()
+    own_redis.send(signal.SIGCONT)
 
 
 async def test_a_message_that_nobody_waits_for_makes_no_noise_in_an_outage(
-    tmp_path: Path,
+    own_redis: RedisServer,
 ) -> None:
-    with RedisServer(tmp_path) as server:
-        connection = RedisConnection(ServerAddress(server.url), 0.05)
-        connection.restored()
-        server.send(signal.SIGSTOP)
-        events = RedisEvents(connection, KEYS)
-        events.append("s", "r1", 1, b"x")
-        events.forget("s")
-        with pytest.raises(StoreDown):
-            await events.status("s", "r1")
-        await connection.aclose()
-        server.send(signal.SIGCONT)
+    connection = RedisConnection(ServerAddress(own_redis.url), 0.05)
+    connection.restored()
+    own_redis.send(signal.SIGSTOP)
+    events = RedisEvents(connection, KEYS)
+    events.append("s", "r1", 1, b"x")
+    events.forget("s")
+    with pytest.raises(StoreDown):
+        await events.status("s", "r1")
+    await connection.aclose()
+    own_redis.send(signal.SIGCONT)
