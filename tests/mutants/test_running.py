@@ -439,6 +439,24 @@ def test_a_stage_is_bounded_by_seconds_and_files() -> None:
     assert [len(part) for part in by_files.take(tests)] == [3, 6]
 
 
+def test_files_of_which_no_test_had_its_turn_come_first_in_the_last_stage(worker: Worker) -> None:
+    waits = [TracedTest(f"tests/test_waits.py::test_{n}", 1.0, False, 1) for n in range(400)]
+    other = TracedTest("tests/test_other.py::test", 1.0, False, 1)
+    with (
+        mock.patch.object(worker, "run", side_effect=first_alone) as run,
+        mock.patch.object(worker, "_selector") as selector,
+    ):
+        selector.tests.return_value = [*waits, other]
+        worker.try_fault(place("return a + b", "`+` becomes `-`"))
+    *_, last = (call.args[0] for call in run.call_args_list)
+    assert last[0] == other
+
+
+def first_alone(tests: list[TracedTest], seconds: float) -> Ran:
+    """Run tests that wait: after the first one, the time of the stage is over."""
+    return Ran("passed", began=frozenset({tests[0].id}))
+
+
 def test_what_the_tests_of_a_stage_share_counts_once() -> None:
     shared = (("fixture", 3.0),)
     tests = [TracedTest(f"tests/test.py::test_{n}", 0.1, False, 1, shared) for n in range(9)]
