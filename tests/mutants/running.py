@@ -70,7 +70,14 @@ class Stage:
         return chosen, left
 
 
-STAGES = (Stage(2.0, 6), Stage(8.0, 20), Stage(60.0, 150), Stage(60.0, 150))
+STAGES = (
+    Stage(2.0, 6),
+    Stage(8.0, 20),
+    Stage(20.0, 50),
+    Stage(40.0, 150),
+    Stage(60.0, 150),
+)
+"""Each begins with the nearest tests that had no turn, and runs its own file by file."""
 
 OVERBOOKED = 2.0
 """Expected seconds of a stage's tests, for each second that it has: expectations are rough."""

@@ -73,6 +73,10 @@ class Selector:
         names = {test.function for test in reach.tests.values()}
         uses = Counter(stem for name in names for stem in _stems(name.partition("::")[2]))
         self._rarity = {stem: log2(len(names) / number) for stem, number in uses.items()}
+        cases = Counter(stem for test in reach.tests for stem in _stems(test.partition("[")[2]))
+        self._rarity_of_cases = {
+            stem: log2(len(reach.tests) / number) for stem, number in cases.items()
+        }
 
     def tests(self, place: Place) -> list[TracedTest]:
         """Return the tests that may find a fault, the most promising ones first."""
@@ -166,6 +170,7 @@ class Selector:
                 key=lambda one: (
                     -_same_revision(place, one),
                     -_named(place, one),
+                    -self._likeness_of_case(place, one),
                     one.id not in direct,
                     one.whole_seconds,
                     one.id,
@@ -178,6 +183,7 @@ class Selector:
                 name = test.function if place.is_fact else test.file
                 worth = weight * _affinity(place, name) + 2 * _same_revision(place, test)
                 worth += self._likeness(place, test.function) + NAMED * _named(place, test)
+                worth += self._likeness_of_case(place, test)
                 scored.append((cost - worth, test.id, test))
         return [test for _, _, test in sorted(scored)]
 
@@ -187,6 +193,14 @@ class Selector:
             return 0.0
         shared = _stems(place.text) & _stems(function.partition("::")[2])
         return min(MOST_LIKENESS, LIKENESS * sum(self._rarity[stem] for stem in shared))
+
+    def _likeness_of_case(self, place: Place, test: TracedTest) -> float:
+        """Return the same of the words in a test's parameters."""
+        case = test.id.partition("[")[2]
+        if place.is_fact or not case:
+            return 0.0
+        shared = _stems(place.text) & _stems(case)
+        return min(MOST_LIKENESS, LIKENESS * sum(self._rarity_of_cases[stem] for stem in shared))
 
 
 def _affinity(place: Place, file: str) -> int:

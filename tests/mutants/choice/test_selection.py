@@ -57,6 +57,14 @@ def test_a_test_whose_parameters_name_the_file_comes_first_however_long_it_is() 
     assert chosen(path, "compat", *more, *rows)[0] == rows[-1].id
 
 
+def test_the_row_of_a_table_with_the_words_of_the_line_in_its_name_comes_first() -> None:
+    rows = [
+        TracedTest(f"tests/a/test_a.py::test_a_mistake_is_named[{row}]", 0.1, False, 9)
+        for row in ("an icon", "a lifespan", "a page", "tool metadata")
+    ]
+    assert chosen("mcp_gen/x/y.py", "server", *rows)[0] == rows[-1].id
+
+
 def test_what_many_tests_share_makes_each_of_them_a_long_one() -> None:
     shared = TracedTest("tests/a/test_a.py::test_a", 0.1, False, 9, (("fixture", 20.0),))
     alone = TracedTest("tests/a/test_a.py::test_b", 1.0, False, 9)
