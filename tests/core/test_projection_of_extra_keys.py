@@ -6,6 +6,7 @@ import json
 from itertools import permutations
 from typing import Any
 
+import msgspec
 import pytest
 
 import mcp_wire
@@ -13,7 +14,7 @@ from mcp_gen.core.errors import ProjectionError
 from mcp_gen.core.projection import project as projection
 from mcp_gen.core.projection.closed import violations
 from mcp_gen.core.projection.project import Loss, project, restate
-from mcp_wire import encode, extra_keys
+from mcp_wire import Wire, encode, extra_keys
 from mcp_wire.base import declared_type
 
 EXTRA = {"com.example/x": {"a": [1, None]}, "y": None}
@@ -80,6 +81,25 @@ def test_a_field_that_the_target_lacks_is_lost_and_does_not_become_an_extra_key(
     value, losses = project(given, "2025-06-18")
     assert value.extra == {"x": 1}
     assert losses == [Loss("$.tasks", "2025-06-18 has no such field")]
+
+
+class ClosedCapabilities(Wire):
+    """Capabilities of a revision that takes none that it does not name: so far each takes them."""
+
+
+def test_where_the_target_is_not_open_each_extra_key_is_lost(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    given = declared("2025-11-25", "ClientCapabilities", **EXTRA)
+    restate(given, "2025-06-18")
+    key = (declared_type(type(given)), "2025-06-18")
+    plan = projection._plans[key]
+    assert plan
+    closed = msgspec.structs.replace(plan, target=ClosedCapabilities, kept=())
+    monkeypatch.setitem(projection._plans, key, closed)
+    value, losses = project(given, "2025-06-18")
+    assert value == ClosedCapabilities()
+    assert losses == [Loss(f"$.{one}", "2025-06-18 has no such field") for one in EXTRA]
 
 
 def test_extra_keys_in_the_meta_of_a_request_are_no_reason_to_refuse_it() -> None:

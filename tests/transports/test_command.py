@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 import select
+import signal
 import subprocess
 import sys
 from collections.abc import AsyncIterator, Callable
@@ -224,6 +225,21 @@ async def test_messages_larger_than_a_pipe_go_both_ways() -> None:
             transport.send(message)
         await transport.drain()
         assert [await started.line() for _ in large] == large
+
+
+async def test_draining_waits_for_a_command_that_reads_slowly() -> None:
+    script = "import sys; print('ready', flush=True); sys.stdout.writelines(sys.stdin)"
+    async with running(python(script)) as (transport, started):
+        assert transport.process_id is not None
+        os.kill(transport.process_id, signal.SIGSTOP)
+        transport.send(b"x" * 4_000_000)
+        await asyncio.sleep(0)
+        draining = asyncio.create_task(transport.drain())
+        await asyncio.sleep(0)
+        assert not draining.done()
+        os.kill(transport.process_id, signal.SIGCONT)
+        await asyncio.wait_for(draining, WAIT_S)
+        assert await started.line() == b"x" * 4_000_000
 
 
 async def test_a_message_longer_than_the_limit_is_skipped_and_reported() -> None:

@@ -191,6 +191,14 @@ async def test_a_path_is_a_python_file(write: Write) -> None:
         assert await color_of(client, path) == "red"
 
 
+async def test_the_folder_of_code_is_imported_from_once(write: Write, tmp_path: Path) -> None:
+    write("shelf.py", CODE)
+    async with Client("test") as client:
+        for target in ("shelf.py:server", "shelf:make"):
+            assert await color_of(client, target) == "red"
+    assert sys.path.count(str(tmp_path)) == 1
+
+
 def shelf() -> Server:
     server = Server("shelf")
 
