@@ -297,6 +297,15 @@ async def test_a_command_that_cannot_be_started_is_an_error(
     assert "no process could be started to check it" in await check(worker, RECURSIVE, [1])
 
 
+@pytest.mark.parametrize("unknown", [None, ""])
+async def test_where_no_interpreter_is_known_that_is_the_error(
+    worker: SchemaWorker, monkeypatch: pytest.MonkeyPatch, unknown: str | None
+) -> None:
+    monkeypatch.setattr(sys, "executable", unknown)
+    outcome = await check(worker, RECURSIVE, [1])
+    assert outcome == "SchemaNotChecked: no interpreter is known that could check it"
+
+
 async def test_a_worker_that_stopped_is_given_up_within_the_deadline(worker: SchemaWorker) -> None:
     await check(worker, RECURSIVE, [])
     assert worker.pid is not None
