@@ -300,6 +300,19 @@ async def test_a_server_whose_list_cannot_be_had_keeps_nobody_from_being_listed(
     assert told.kinds.count(("list_failed", "bad")) == 1
 
 
+async def test_a_list_that_a_broken_connection_kept_from_coming_is_asked_for_again_at_once() -> None:
+    client, broken = Client("test"), [REFUSED]
+
+    @client.hooks.outbound.before_list_tools
+    def breaks_off(ctx: Any, params: Any) -> None:
+        if broken:
+            raise broken.pop()
+
+    async with client, managing({"good": named_server("good")}, client=client) as (manager, _):
+        assert await manager.tools() == []
+        assert [one.server for one in await manager.tools()] == ["good"]
+
+
 async def test_a_server_whose_list_does_not_come_keeps_nobody_waiting_for_long() -> None:
     bad = named_server("bad")
 

@@ -128,6 +128,19 @@ def test_the_report_has_every_rule_at_every_revision_of_the_tests() -> None:
     assert verdicts["base:notifications:no-id"] == "not tested"
 
 
+def test_of_one_test_the_report_speaks_in_the_singular() -> None:
+    row = TestRow(
+        test="test_a",
+        revision="2025-11-25",
+        verdict="failed",
+        target="server.py",
+        transport="memory",
+        broken={"server": (broken("2025-11-25"),)},
+    )
+    (report,) = reports_of([row])
+    assert [one.answer for one in report.openings] == ["1 test, 1 failed"]
+
+
 def html_of(report: Report) -> str:
     """Return a page that names the side alone."""
     return f"<p>{report.side}"

@@ -158,6 +158,17 @@ async def test_a_stream_shows_signs_of_life_before_a_slow_answer_would_become_on
     assert said(reply) == ["now", True]
 
 
+async def test_a_stream_with_an_event_needs_no_sign_of_life_when_its_watch_begins() -> None:
+    talker = Talker()
+    async with surfing(talker.server.asgi(), PER_REQUEST) as client:
+        opened = client.post(PEER.call(1, "wait", say="now"))
+        await opened.frame()
+        await opened.watched()
+        talker.go_on.set()
+        reply = await opened.whole()
+    assert b":\n\n" not in reply.body
+
+
 async def test_a_client_that_takes_no_stream_waits_as_long_as_it_takes() -> None:
     talker = Talker()
     async with surfing(talker.server.asgi(sse_after_s=0.001), PER_REQUEST) as client:

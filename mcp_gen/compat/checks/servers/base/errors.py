@@ -141,17 +141,17 @@ def reserved_codes_are_used_as_they_are_meant(transcript: Transcript, found: Fou
             found.broken(f"code {code} as it is meant", wrong, *answer.events, where=where)
 
 
-def misuse(transcript: Transcript, answer: AnswerFrame, error: Json, code: int) -> str:
-    """Return why an error of the protocol is not meant here; empty if it may be."""
+def misuse(transcript: Transcript, answer: AnswerFrame, error: Json, code: int) -> str | None:
+    """Return why an error of the protocol is not meant here; None if it may be."""
     profile = profile_of(transcript.revision)
     if code == profile.errors.header_mismatch and transcript.transport != "http":
         return "there are no headers"
     if answer.asked is None:
-        return ""
+        return None
     meta = member(answer.asked.frame, "params", "_meta")
     asked_for = member(meta, str(profile.protocol_version_key))
     if code == profile.errors.unsupported_protocol_version:
         supported = member(error, "data", "supported")
         if is_array(supported) and asked_for is not None and asked_for in supported:
             return f"the revision of the request is one of {supported}"
-    return ""
+    return None
