@@ -5,16 +5,17 @@ from __future__ import annotations
 from mcp_gen import Server
 from mcp_gen.compat.doctor.openings import other_openings
 from mcp_gen.compat.doctor.server_examination import examine_server
-from mcp_gen.compat.json_values import Json
+from mcp_gen.compat.json_values import Json, member
 from mcp_gen.compat.patience import Patience, Waits
 from mcp_gen.compat.reference.call import ReferenceCall, Unanswered
 from mcp_gen.compat.reference.client import ReferenceClient
 from mcp_gen.compat.reference.server import ReferenceServer
 from mcp_gen.compat.reference.serving import DuplexServing
 from mcp_gen.compat.report.model import Opening
-from mcp_gen.compat.wire.openers import MemoryOpener
+from mcp_gen.compat.wire.openers import HttpOpener, MemoryOpener
 from mcp_gen.core.errors import TransportError
-from mcp_wire import REVISIONS
+from mcp_wire import REVISIONS, profile
+from tests.support.http.loopback import Got, Line, scripted_web
 
 OLD, NEW = REVISIONS[-2:]
 
@@ -59,6 +60,21 @@ async def test_a_new_server_refuses_discovery_without_its_version() -> None:
         "refused: -32022 Unsupported protocol version",
         "refused: -32022 Unsupported protocol version",
     ]
+
+
+async def test_over_http_the_header_names_the_version_that_the_frame_names() -> None:
+    spoken = profile(NEW)
+    named: list[tuple[str | None, str | None]] = []
+
+    async def refuse(got: Got, line: Line) -> None:
+        in_frame = member(got.json, "params", "_meta", spoken.protocol_version_key)
+        named.append((got.headers.get(str(spoken.version_header).lower()), in_frame))
+        await line.answer(400)
+
+    async with scripted_web(refuse) as web:
+        await other_openings(HttpOpener(web.url), Patience(0.3))
+    assert {(None, None), (OLD, OLD)} < {*named}
+    assert [one for one in named if one[0] != one[1]] == []
 
 
 class SilentServer(ReferenceServer):
