@@ -300,7 +300,7 @@ async def test_a_server_whose_list_cannot_be_had_keeps_nobody_from_being_listed(
     assert told.kinds.count(("list_failed", "bad")) == 1
 
 
-async def test_a_list_that_a_broken_connection_kept_from_coming_is_asked_for_again_at_once() -> None:
+async def test_a_list_that_a_broken_connection_kept_back_is_asked_for_again_at_once() -> None:
     client, broken = Client("test"), [REFUSED]
 
     @client.hooks.outbound.before_list_tools
