@@ -104,6 +104,13 @@ def test_any_other_schema_is_checked_by_the_worker(reason: str) -> None:
     assert vet(SLOW[reason]).reason == reason
 
 
+def test_of_a_long_pattern_the_beginning_is_said() -> None:
+    whole = "(?=a)" + 55 * "b"
+    for pattern, said in [(whole, whole), (f"{whole}b", f"{whole}...")]:
+        reason = vet({"pattern": pattern}).reason
+        assert reason == f"the pattern '{said}' is not linear, or too large"
+
+
 def doubled(levels: int, **more: Any) -> Any:
     """Return a schema that applies 2 ** levels subschemas to one value."""
     steps = {
