@@ -44,3 +44,8 @@ def test_a_list_before_the_discovery_is_not_the_discovery() -> None:
 
 def test_of_a_server_that_has_not_answered_nothing_is_known() -> None:
     assert capabilities_in(HANDSHAKE, ("client", {"id": 1, "method": "initialize"})) is None
+
+
+def test_what_is_no_response_has_no_status() -> None:
+    transcript = Transcript(HANDSHAKE, "memory")
+    assert transcript.add("client", "message", b"{}").status == 0

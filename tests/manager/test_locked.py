@@ -77,10 +77,11 @@ async def test_a_tool_with_another_description_is_not_called(revision: str, tmp_
     assert events == [ManagerEvent("tool_not_approved", "shop", caught.value, tool="add")]
 
 
-@pytest.mark.parametrize(("changed", "more"), [(5, ""), (7, "; and 2 more")])
-def test_the_first_changes_of_a_tool_are_in_the_error(changed: int, more: str) -> None:
+def refused(*arguments: str) -> ToolNotApproved:
+    """Return the error of a tool whose arguments have other descriptions than in its lock."""
+
     def tool(text: str) -> latest.Tool:
-        named = {f"a{number}": {"description": text} for number in range(changed)}
+        named = {name: {"description": text} for name in arguments}
         return latest.Tool(name="t", input_schema={"type": "object", "properties": named})
 
     promise = RevisionPromise(capabilities={}, tools={"t": msgspec.to_builtins(tool("old"))})
@@ -88,11 +89,23 @@ def test_the_first_changes_of_a_tool_are_in_the_error(changed: int, more: str) -
     approval = ToolApproval("shop", ServerLock({}, {LATEST: promise}), "refuse", told.append)
     assert approval.admit([tool("new")], LATEST) == []
     (error,) = told
+    return error
+
+
+@pytest.mark.parametrize(("changed", "more"), [(5, ""), (7, "; and 2 more")])
+def test_the_first_changes_of_a_tool_are_in_the_error(changed: int, more: str) -> None:
+    error = refused(*(f"a{number}" for number in range(changed)))
     shown = "; ".join(
         f'arguments.a{number}: description was "old", and is "new"' for number in range(5)
     )
     assert f"since it was approved: {shown}{more}; if that is meant" in str(error)
     assert len(error.changes) == changed
+
+
+def test_of_a_long_change_the_beginning_is_in_the_error() -> None:
+    error = refused("a" * 1_000)
+    shown = f"arguments.{'a' * 287}..."
+    assert f"since it was approved: {shown}; if that is meant" in str(error)
 
 
 async def test_a_tool_that_changes_later_is_refused_from_then_on(tmp_path: Path) -> None:

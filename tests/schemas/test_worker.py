@@ -13,6 +13,7 @@ import threading
 from collections.abc import Iterator
 from typing import Any
 
+import msgspec
 import pytest
 from msgspec import Raw
 
@@ -186,6 +187,15 @@ async def test_a_value_that_is_too_long_is_refused(
     monkeypatch.setattr(process, "MAX_REQUEST_BYTES", 1_000)
     outcome = await check(worker, RECURSIVE, [0] * 1_000)
     assert outcome == "SchemaNotChecked: schema and value have more than 1000 bytes"
+
+
+async def test_a_value_of_the_longest_length_is_checked(
+    worker: SchemaWorker, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    value = [0] * 1_000
+    size_bytes = len(RECURSIVE.encoded) + len(msgspec.json.encode(value))
+    monkeypatch.setattr(process, "MAX_REQUEST_BYTES", size_bytes)
+    assert await check(worker, RECURSIVE, value) == "fits"
 
 
 async def test_a_check_whose_turn_does_not_come_in_time_is_refused(worker: SchemaWorker) -> None:

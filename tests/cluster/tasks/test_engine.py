@@ -182,10 +182,10 @@ async def test_the_session_that_made_a_task_is_told_what_its_worker_reports() ->
         assert told["statusMessage"] == "last words"
 
 
-async def abandoned(web: Node, x: Node, id: str) -> None:
+async def abandoned(web: Node, x: Node, id: str, lease_s: float = LEASE_S) -> None:
     """Claim a task for a worker that does nothing more."""
     store = web.cluster.tasks
-    assert await store.claim(id, x.cluster.node, LEASE_S, manager_of(x).now())
+    assert await store.claim(id, x.cluster.node, lease_s, manager_of(x).now())
 
 
 async def test_a_task_of_a_lost_worker_fails_and_says_so() -> None:
@@ -212,6 +212,20 @@ async def test_a_task_of_a_lost_worker_runs_again_if_its_tool_says_retry() -> No
         assert await one.status(id) == "working"
         y.work.gate.set()
         async with worker(y):
+            assert await one.text(id) == "word of y"
+
+
+async def test_a_worker_looks_again_at_a_task_that_another_had_once_that_claim_has_lapsed() -> None:
+    clock, lease_s = Clock(), 0.1
+    async with engines("wxy", lease_s=lease_s, clock=clock) as (engine, (web, x, y)):
+        async with conversing(web.server) as one:
+            id = await one.make("again")
+            engine.submitted.clear()
+            await abandoned(web, x, id, lease_s)
+            y.work.gate.set()
+            # The one delivery comes too early.
+            await worker_of(y).run(id)
+            clock.now += 2 * lease_s
             assert await one.text(id) == "word of y"
 
 
