@@ -217,16 +217,18 @@ async def test_a_task_of_a_lost_worker_runs_again_if_its_tool_says_retry() -> No
 
 async def test_a_worker_looks_again_at_a_task_that_another_had_once_that_claim_has_lapsed() -> None:
     clock, lease_s = Clock(), 0.1
-    async with engines("wxy", lease_s=lease_s, clock=clock) as (engine, (web, x, y)):
-        async with conversing(web.server) as one:
-            id = await one.make("again")
-            engine.submitted.clear()
-            await abandoned(web, x, id, lease_s)
-            y.work.gate.set()
-            # The one delivery comes too early.
-            await worker_of(y).run(id)
-            clock.now += 2 * lease_s
-            assert await one.text(id) == "word of y"
+    async with (
+        engines("wxy", lease_s=lease_s, clock=clock) as (engine, (web, x, y)),
+        conversing(web.server) as one,
+    ):
+        id = await one.make("again")
+        engine.submitted.clear()
+        await abandoned(web, x, id, lease_s)
+        y.work.gate.set()
+        # The one delivery comes too early.
+        await worker_of(y).run(id)
+        clock.now += 2 * lease_s
+        assert await one.text(id) == "word of y"
 
 
 async def test_a_task_that_loses_each_worker_fails_in_the_end() -> None:
