@@ -39,7 +39,7 @@ ALL = "all.json"
 SHARED = "shared"
 """Prefix of the contexts of what tests share, and of the files that tell which tests do."""
 
-SAMPLES = 60
+SAMPLES = 250
 """Parameters of one test that are run, at most."""
 SAMPLES_ALIKE = 2
 """The same, of those that differ in the revision, transport or library alone."""
