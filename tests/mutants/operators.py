@@ -217,8 +217,9 @@ class _Finder(ast.NodeVisitor):
         self._replace(node, "break", "`continue` becomes `break`")
 
     def visit_If(self, node: ast.If) -> None:
-        if _name(node.test) == "TYPE_CHECKING":
-            for statement in node.orelse:
+        for_checkers = _name(node.test) == "TYPE_CHECKING"
+        if for_checkers or ast.unparse(node.test) == "not TYPE_CHECKING":
+            for statement in node.orelse if for_checkers else node.body:
                 self.visit(statement)
             return
         if ast.unparse(node.test).startswith(("__name__ ==", "sys.version_info", "sys.platform")):

@@ -88,6 +88,11 @@ def test_what_is_no_behaviour_is_left_alone(text: str) -> None:
     assert mutants(text) == []
 
 
+def test_what_type_checkers_do_not_see_is_behaviour() -> None:
+    text = "if not TYPE_CHECKING:\n    x = 1\n"
+    assert mutants(text) == [text.replace("1", "2")]
+
+
 def test_an_operator_in_a_comment_is_not_taken_for_one() -> None:
     text = "x = (\n    a  # this and that\n    and b\n)\n"
     assert mutants(text) == [text.replace("    and b", "    or b")]

@@ -1,14 +1,17 @@
-"""The header that names the revision: which requests of a client are judged by it."""
+"""Headers that repeat what a request says: which requests of a client are judged by them."""
 
 from __future__ import annotations
 
 from typing import Any
 
+import pytest
+
 import mcp_wire
 from mcp_gen.compat.checks.clients.http import requests_name_their_revision
+from mcp_gen.compat.checks.clients.http_headers import headers_say_method_and_name
 from mcp_gen.compat.checks.found import Found
 from mcp_gen.compat.transcript import Transcript
-from tests.support.frames import PER_REQUEST, encoded
+from tests.support.frames import PER_REQUEST, Speaker, encoded
 
 
 def found_with(meta: dict[str, Any]) -> Found:
@@ -31,3 +34,18 @@ def test_a_request_that_names_it_nowhere_is_told_of_by_the_rule_of_the_body_alon
     found = found_with({})
     assert found.findings == []
     assert not found.has_seen
+
+
+@pytest.mark.parametrize(
+    ("headers", "came"),
+    [({}, "there is none"), ({"mcp-method": "tools/call"}, "it is 'tools/call'")],
+)
+def test_what_the_header_of_the_method_says_instead_is_told(
+    headers: dict[str, str], came: str
+) -> None:
+    transcript, found = Transcript(PER_REQUEST, "http"), Found()
+    transcript.add("client", "request", exchange=1, about="POST /mcp", headers=headers)
+    asked = Speaker(PER_REQUEST).request(1, "tools/list")
+    transcript.add("client", "message", asked, exchange=1)
+    headers_say_method_and_name(transcript, found)
+    assert [one.came for one in found.findings] == [came]
