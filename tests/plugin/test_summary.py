@@ -167,6 +167,13 @@ def test_without_judged_tests_there_is_no_report(tmp_path: Path) -> None:
     assert not (tmp_path / "report.html").exists()
 
 
+def test_a_report_that_cannot_be_written_is_told_after_the_tests(tmp_path: Path) -> None:
+    (tmp_path / "report.html").mkdir()
+    ran = run(tmp_path, TESTS, "--mcp-html=report.html", settings=SETTINGS)
+    assert ran.counts == {"passed": 5, "failed": 1}, ran.text
+    assert "no report: [Errno 21] Is a directory" in ran.text
+
+
 def test_tests_of_clients_have_a_report_of_their_own() -> None:
     rows = [
         TestRow(

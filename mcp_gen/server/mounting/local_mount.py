@@ -282,20 +282,17 @@ class LocalMount(Mount):
                 found = None if result is None else found
         return found
 
-    async def readable(self, ctx: Context, uri: str) -> bool | None:
-        """Return True if a URI can be read here; None if a remote mount may have it."""
+    async def readable(self, ctx: Context, uri: str) -> bool:
+        """Return True if a resource or template here, or of a mount, covers a URI."""
         if not self.shows(RESOURCES, uri):
             return False
         inner = self.context(ctx)
         if self.server.resources.find(inner, uri) is not None:
             return True
-        found: bool | None = False
         for mount in self.server.mounts:
-            result = await mount.readable(inner, uri)
-            if result:
+            if await mount.readable(inner, uri):
                 return True
-            found = None if result is None else found
-        return found
+        return False
 
     def peek(self, ctx: Context, kind: FeatureKind, name: str) -> Wire | None:
         """Return the description of an inner item that this client may use, without I/O."""

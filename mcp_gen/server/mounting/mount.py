@@ -274,8 +274,8 @@ class Mount(ABC):
         """Return True if this client may use an inner item; None if that is not known."""
 
     @abstractmethod
-    async def readable(self, ctx: Context, uri: str) -> bool | None:
-        """Return True if a resource or template covers a URI; None if that is not known."""
+    async def readable(self, ctx: Context, uri: str) -> bool:
+        """Return True if a resource or template is known to cover a URI."""
 
     @abstractmethod
     def peek(self, ctx: Context, kind: FeatureKind, name: str) -> Wire | None:

@@ -144,7 +144,7 @@ class RemoteMount(Mount):
         )
         return self.scopes if is_listed else None
 
-    async def readable(self, ctx: Context, uri: str) -> bool | None:
+    async def readable(self, ctx: Context, uri: str) -> bool:
         """Return True if a listed resource or template covers a URI; fetches the lists if not."""
         if not self._lists_reader(uri):
             # A positive match in an outdated list is trusted; a negative one is not.

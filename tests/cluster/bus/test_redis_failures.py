@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 
+from mcp_gen.cluster.redis.addresses import ServerAddress
 from mcp_gen.cluster.redis.cluster import Redis
 from mcp_gen.cluster.redis.connection import RedisConnection
 from mcp_gen.core.stores.failures import BusDown, NodeGone, StoreDown
@@ -132,6 +133,13 @@ async def test_a_killed_server_that_kept_its_data_costs_no_message_and_no_lease(
         await until(lambda: "2" in received.all)
         assert received.all == ["1", "down", "up", "2"]
         assert told == []
+
+
+def test_an_error_that_says_what_is_down_is_not_put_into_another() -> None:
+    connection = RedisConnection(ServerAddress("redis://127.0.0.1:1"), 0.1)
+    known = connection.down_error()
+    assert str(known) == "Redis at 127.0.0.1:1: it is down; try again later"
+    assert connection.down_error(known) is known
 
 
 async def test_a_server_that_comes_back_empty_is_recognised(own_redis: RedisServer) -> None:
