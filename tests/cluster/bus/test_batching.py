@@ -111,7 +111,7 @@ async def test_a_loop_that_was_blocked_does_not_make_the_server_look_dead(
         asked = connection.execute("PING")
         await until(lambda: len(connection.sizes) == 2)
         own_redis.send(signal.SIGCONT)
-        time.sleep(0.4)  # noqa: ASYNC251 - a handler that blocks the loop
+        time.sleep(0.4)  # noqa: ASYNC251 - a handler blocks the loop beyond the time-out
         assert await asked
         assert connection.is_up
     finally:

@@ -21,7 +21,7 @@ from tests.support.frames import HANDSHAKE, PER_REQUEST, Speaker
 from tests.support.http.asgi import headers_of
 from tests.support.ports import free_port
 from tests.support.processes.child import WAIT_S, Child, started
-from tests.support.processes.redis_server import BINARY, RedisServer
+from tests.support.processes.redis_server import RedisServer
 
 OLD, NEW = Speaker(HANDSHAKE), Speaker(PER_REQUEST)
 CODE = """
@@ -40,17 +40,7 @@ async def count(ctx: Context) -> list[int]:
 ACCEPT = {"content-type": "application/json", "accept": "application/json, text/event-stream"}
 SECRET = "pa55word"
 
-pytestmark = [
-    pytest.mark.skipif(sys.platform == "win32", reason="sockets are not handed over there"),
-    # In CI this is a failure.
-    pytest.mark.skipif(BINARY is None, reason="redis-server is not installed"),
-]
-
-
-@pytest.fixture
-def redis(tmp_path: Path) -> Iterator[RedisServer]:
-    with RedisServer(tmp_path) as server:
-        yield server
+pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="sockets are not handed over there")
 
 
 @pytest.fixture
@@ -107,8 +97,10 @@ def state(url: str) -> str:
     return found
 
 
-def test_each_worker_answers_the_calls_of_one_session(program: Path, redis: RedisServer) -> None:
-    with serving(program, redis.url, "--workers", "2") as (child, url):
+def test_each_worker_answers_the_calls_of_one_session(
+    program: Path, own_redis: RedisServer
+) -> None:
+    with serving(program, own_redis.url, "--workers", "2") as (child, url):
         session, workers, calls = opened(url), set[int](), 0
         deadline = time.monotonic() + WAIT_S
         while len(workers) < 2 or calls < 5:
@@ -122,8 +114,8 @@ def test_each_worker_answers_the_calls_of_one_session(program: Path, redis: Redi
         assert child.stderr.count("\n") == 1
 
 
-def test_a_session_outlives_the_worker_that_began_it(program: Path, redis: RedisServer) -> None:
-    with serving(program, redis.url, "--workers", "2") as (child, url):
+def test_a_session_outlives_the_worker_that_began_it(program: Path, own_redis: RedisServer) -> None:
+    with serving(program, own_redis.url, "--workers", "2") as (child, url):
         session = opened(url)
         calls, pid = count(url, session)
         os.kill(pid, signal.SIGKILL)
@@ -136,17 +128,17 @@ def test_a_session_outlives_the_worker_that_began_it(program: Path, redis: Redis
 
 
 def test_no_process_shows_the_password_and_no_line_either(
-    program: Path, redis: RedisServer
+    program: Path, own_redis: RedisServer
 ) -> None:
-    redis.run("ACL", "SETUSER", "shop", "on", f">{SECRET}", "~*", "&*", "+@all")
-    address = redis.url.replace("redis://", f"redis://shop:{SECRET}@")
+    own_redis.run("ACL", "SETUSER", "shop", "on", f">{SECRET}", "~*", "&*", "+@all")
+    address = own_redis.url.replace("redis://", f"redis://shop:{SECRET}@")
     with serving(program, address, "--workers", "2", "--log-json") as (child, url):
         _, pid = count(url, opened(url))
         if sys.platform == "linux":
             shown = Path(f"/proc/{pid}/cmdline").read_bytes()
             shown += Path(f"/proc/{child.process.pid}/cmdline").read_bytes()
             assert SECRET.encode() not in shown
-        redis.run("ACL", "DELUSER", "shop")
+        own_redis.run("ACL", "DELUSER", "shop")
         child.signal(signal.SIGTERM)
         child.ended()
         assert SECRET not in child.stderr
@@ -172,12 +164,12 @@ def test_a_redis_that_cannot_be_reached_is_told_once_at_the_start(
 
 
 def test_a_server_is_not_ready_while_redis_is_away_and_answers_what_needs_nothing_of_it(
-    program: Path, redis: RedisServer
+    program: Path, own_redis: RedisServer
 ) -> None:
-    with serving(program, redis.url) as (child, url):
+    with serving(program, own_redis.url) as (child, url):
         session = opened(url)
         assert state(url) == "ready"
-        redis.stop(signal.SIGKILL)
+        own_redis.stop(signal.SIGKILL)
         deadline = time.monotonic() + WAIT_S
         while state(url) != "store down":
             assert time.monotonic() < deadline
@@ -189,7 +181,7 @@ def test_a_server_is_not_ready_while_redis_is_away_and_answers_what_needs_nothin
             ]
             refused = client.post("/mcp", content=OLD.call(1, "count"), headers=session)
             assert (refused.status_code, refused.headers["retry-after"]) == (503, "1")
-        redis.start()
+        own_redis.start()
         deadline = time.monotonic() + WAIT_S
         while state(url) != "ready":
             assert time.monotonic() < deadline
